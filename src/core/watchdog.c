@@ -9,9 +9,7 @@
 #include "core/watchdog.h"
 
 #include "core/clock.h"
-#include "core/journal.h"
-#include "core/record.h"
-#include "core/sink.h"
+#include "core/leave.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,23 +39,21 @@ struct fc_watchdog {
     int pipe[2];
     struct level level[DEPTH];
     int depth;
-    char phase[32];
-    int rank;
-    char node[300];
-    struct fc_sink *sink;
-    struct fc_journal *journal;
-    char dir[4096]; /* empty: no place for a spool */
-    void (*last_words)(void *arg);
-    void *last_words_arg;
+    struct fc_leave who;
     char asked[512]; /* why fc_watchdog_end was called */
+    uint64_t next_look_ns;
     struct sigaction old[SIGNALS];
 };
 
 /* The handler can reach nothing else. Set while a watchdog is open. */
 static atomic_int signal_pipe = -1;
 
+/* Read by rank 0's last words, which have less time once a launcher kills everyone. */
+static atomic_bool told_to_end;
+
 static void on_signal(int number)
 {
+    atomic_store(&told_to_end, true);
     int saved = errno;
     char byte = (char)number;
     int fd = atomic_load(&signal_pipe);
@@ -74,77 +70,6 @@ static const char *wait_name(const struct level *level)
         [FC_WAIT_COLLECTIVE] = "collective",
     };
     return level ? names[level->kind] : "none";
-}
-
-static char *event_line(const struct fc_watchdog *wd, const char *kind,
-                        const struct level *level, const char *message)
-{
-    json_t *o = json_object();
-    json_object_set_new(o, "time", json_string(fc_timestamp_now().text));
-    json_object_set_new(o, "kind", json_string(kind));
-    json_object_set_new(o, "node", json_string(wd->node));
-    json_object_set_new(o, "rank", json_integer(wd->rank));
-    json_object_set_new(o, "phase", json_string(wd->phase));
-    json_object_set_new(o, "what", json_string(level ? level->name : ""));
-    json_object_set_new(o, "wait", json_string(wait_name(level)));
-    if (level)
-        json_object_set_new(o, "seconds",
-                            json_real((double)(fc_now_ns() - level->start_ns) / 1e9));
-    json_object_set_new(o, "message", json_string(message));
-    return fc_line("event", o);
-}
-
-/* Saves what the rank holds: rank 0 into the journal, others into a spool. */
-static void save(struct fc_watchdog *wd, const char *kind, const struct level *level,
-                 const char *message)
-{
-    struct fc_error err = {""};
-    char *text = NULL;
-    size_t bytes = 0, lines = 0;
-    if (!wd->sink)
-        return;
-    enum fc_status status =
-        fc_sink_add_line(wd->sink, event_line(wd, kind, level, message), &err);
-    if (status == FC_OK)
-        status = fc_sink_peek(wd->sink, &text, &bytes, &lines, &err);
-    if (status == FC_OK && wd->journal) {
-        status = fc_journal_append(wd->journal, text, bytes, &err);
-    } else if (status == FC_OK && wd->dir[0]) {
-        char path[4200];
-        fc_journal_spool_path(wd->dir, wd->rank, path, sizeof path);
-        status = fc_journal_spool(path, text, bytes, &err);
-    }
-    if (status != FC_OK)
-        dprintf(STDERR_FILENO, "[%s:%d %s] could not save %zu lines: %s\n", wd->node,
-                wd->rank, wd->phase, lines, err.text);
-    free(text);
-}
-
-static void write_end(struct fc_watchdog *wd, const char *message)
-{
-    struct fc_error err;
-    json_t *o = json_object();
-    json_object_set_new(o, "time", json_string(fc_timestamp_now().text));
-    json_object_set_new(o, "status", json_string("interrupted"));
-    json_object_set_new(o, "reason", json_string(message));
-    if (fc_journal_line(wd->journal, fc_line("end", o), &err) != FC_OK)
-        dprintf(STDERR_FILENO, "%s\n", err.text);
-}
-
-/* The only way out. Called on the watchdog's thread with the lock held: the rank's own
- * thread can change nothing any more. */
-static _Noreturn void leave(struct fc_watchdog *wd, const char *kind,
-                            const struct level *level, const char *message)
-{
-    dprintf(STDERR_FILENO, "[%s:%d %s] %s\n", wd->node, wd->rank, wd->phase, message);
-    save(wd, kind, level, message);
-    if (wd->journal) {
-        if (wd->last_words)
-            wd->last_words(wd->last_words_arg);
-        else
-            write_end(wd, message);
-    }
-    _exit(FC_EXIT_INCONCLUSIVE);
 }
 
 static int levels(const struct fc_watchdog *wd)
@@ -167,32 +92,67 @@ static const struct level *nearest(const struct fc_watchdog *wd)
     return best;
 }
 
-static _Noreturn void leave_late(struct fc_watchdog *wd, const struct level *level)
+/* The ways out. Called on the watchdog's thread with the lock held: the rank's own thread
+ * can change nothing any more. */
+static _Noreturn void leave(const struct fc_watchdog *wd, const char *kind,
+                            const struct level *level, const char *message)
+{
+    struct fc_leave_reason why = {
+        .kind = kind,
+        .what = level ? level->name : "",
+        .wait = wait_name(level),
+        .seconds = level ? (double)(fc_now_ns() - level->start_ns) / 1e9 : -1,
+        .message = message,
+    };
+    fc_leave(&wd->who, &why);
+}
+
+static _Noreturn void leave_late(const struct fc_watchdog *wd,
+                                 const struct level *level)
 {
     char message[256];
     double seconds = (double)(level->deadline_ns - level->start_ns) / 1e9;
     const char *verb = level->kind == FC_WAIT_CONTROL ? "still waits for other ranks in"
                                                       : "is stuck in";
-    snprintf(message, sizeof message, "rank %d %s '%s' after %.0f s", wd->rank, verb,
-             level->name, seconds);
+    snprintf(message, sizeof message, "rank %d %s '%s' after %.0f s", wd->who.rank,
+             verb, level->name, seconds);
     leave(wd, "deadline", level, message);
 }
 
-static _Noreturn void leave_signal(struct fc_watchdog *wd, int number)
+static _Noreturn void leave_told(const struct fc_watchdog *wd, const char *by)
 {
     char message[256];
     const struct level *level = top(wd);
-    snprintf(message, sizeof message, "told to end by SIG%s%s%s", sigabbrev_np(number),
+    snprintf(message, sizeof message, "told to end by %s%s%s", by,
              level ? " while in " : "", level ? level->name : "");
     leave(wd, "signal", level, message);
 }
 
+static _Noreturn void leave_signal(const struct fc_watchdog *wd, int number)
+{
+    char name[16];
+    snprintf(name, sizeof name, "SIG%s", sigabbrev_np(number));
+    leave_told(wd, name);
+}
+
 /* The rank's own thread found the order of collectives broken: it waited for others. */
-static _Noreturn void leave_asked(struct fc_watchdog *wd)
+static _Noreturn void leave_asked(const struct fc_watchdog *wd)
 {
     struct level level = {.kind = FC_WAIT_CONTROL, .start_ns = fc_now_ns()};
-    snprintf(level.name, sizeof level.name, "%s", wd->phase);
+    snprintf(level.name, sizeof level.name, "%s", wd->who.phase);
     leave(wd, "deadline", &level, wd->asked);
+}
+
+/* Looks for another rank's marker, at most once a second and only when this rank has been
+ * in one step for a second: a healthy run makes no such look. */
+static void look_for_marker(struct fc_watchdog *wd, uint64_t now)
+{
+    const struct level *level = top(wd);
+    if (!level || now - level->start_ns < FC_NS_PER_S || now < wd->next_look_ns)
+        return;
+    wd->next_look_ns = now + FC_NS_PER_S;
+    if (fc_leave_marked(&wd->who))
+        leave_told(wd, "another rank");
 }
 
 static void *watch(void *arg)
@@ -204,6 +164,7 @@ static void *watch(void *arg)
         uint64_t now = fc_now_ns();
         if (level && now >= level->deadline_ns)
             leave_late(wd, level);
+        look_for_marker(wd, now);
         /* New, nearer deadlines may be pushed meanwhile: a look a second is enough for
          * deadlines of seconds. */
         uint64_t sleep_ns = level ? level->deadline_ns - now : FC_NS_PER_S;
@@ -238,10 +199,10 @@ enum fc_status fc_watchdog_open(int rank, struct fc_watchdog **out,
     struct fc_watchdog *wd = calloc(1, sizeof *wd);
     if (!wd)
         return fc_fail(err, FC_NOMEM, "out of memory for the watchdog");
-    wd->rank = rank;
-    if (gethostname(wd->node, sizeof wd->node - 1) != 0)
-        snprintf(wd->node, sizeof wd->node, "localhost");
-    snprintf(wd->phase, sizeof wd->phase, "start");
+    wd->who.rank = rank;
+    if (gethostname(wd->who.node, sizeof wd->who.node - 1) != 0)
+        snprintf(wd->who.node, sizeof wd->who.node, "localhost");
+    snprintf(wd->who.phase, sizeof wd->who.phase, "start");
     if (pipe2(wd->pipe, O_CLOEXEC) != 0) {
         enum fc_status status =
             fc_fail(err, FC_FAILED, "no pipe for the watchdog: %s", strerror(errno));
@@ -267,26 +228,27 @@ void fc_watchdog_attach(struct fc_watchdog *wd, int rank, const char *node,
                         const char *dir)
 {
     pthread_mutex_lock(&wd->lock);
-    wd->rank = rank;
-    wd->sink = sink;
-    wd->journal = journal;
-    snprintf(wd->node, sizeof wd->node, "%s", node ? node : wd->node);
-    snprintf(wd->dir, sizeof wd->dir, "%s", dir ? dir : "");
+    wd->who.rank = rank;
+    wd->who.sink = sink;
+    wd->who.journal = journal;
+    if (node)
+        snprintf(wd->who.node, sizeof wd->who.node, "%s", node);
+    snprintf(wd->who.dir, sizeof wd->who.dir, "%s", dir ? dir : "");
     pthread_mutex_unlock(&wd->lock);
 }
 
-void fc_watchdog_last_words(struct fc_watchdog *wd, void (*fn)(void *arg), void *arg)
+void fc_watchdog_last_words(struct fc_watchdog *wd, int (*fn)(void *arg), void *arg)
 {
     pthread_mutex_lock(&wd->lock);
-    wd->last_words = fn;
-    wd->last_words_arg = arg;
+    wd->who.last_words = fn;
+    wd->who.last_words_arg = arg;
     pthread_mutex_unlock(&wd->lock);
 }
 
 void fc_watchdog_phase(struct fc_watchdog *wd, const char *phase)
 {
     pthread_mutex_lock(&wd->lock);
-    snprintf(wd->phase, sizeof wd->phase, "%.31s", phase);
+    snprintf(wd->who.phase, sizeof wd->who.phase, "%.31s", phase);
     pthread_mutex_unlock(&wd->lock);
 }
 
@@ -315,6 +277,11 @@ void fc_watchdog_pop(struct fc_watchdog *wd)
     if (wd->depth > 0)
         wd->depth--;
     pthread_mutex_unlock(&wd->lock);
+}
+
+bool fc_watchdog_told_to_end(void)
+{
+    return atomic_load(&told_to_end);
 }
 
 _Noreturn void fc_watchdog_end(struct fc_watchdog *wd, const char *why)

@@ -3,11 +3,11 @@
  *
  * Every wait and every timed section is pushed with a name, a kind and a deadline, and
  * popped when it ends; they nest, and each level's deadline counts. When one passes, or
- * a signal (SIGTERM, SIGINT, SIGUSR1, SIGUSR2) arrives through the self-pipe, the
- * watchdog saves what the rank has not committed (rank 0: into the journal; others:
- * into a spool beside it) with an `event` line, runs the last words (rank 0: they write
- * `end` and judge; without them it writes `end` itself), and ends the process by
- * _exit(3). It never calls MPI and never returns into it.
+ * a signal (SIGTERM, SIGINT, SIGUSR1, SIGUSR2) arrives through the self-pipe, or another
+ * rank has left its marker (leave.h), the watchdog saves what the rank has not committed
+ * with an `event` line, lets rank 0 run its last words (they write `end` and judge;
+ * without them it writes `end` itself), and ends the process by _exit. It never calls MPI
+ * and never returns into it.
  * Collective: no. Refuses to know: MPI, what a phase does.
  */
 #ifndef FC_CORE_WATCHDOG_H
@@ -15,6 +15,7 @@
 
 #include "core/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fc_watchdog;
@@ -43,9 +44,11 @@ enum fc_status fc_watchdog_open(int rank, struct fc_watchdog **out,
 void fc_watchdog_attach(struct fc_watchdog *wd, int rank, const char *node,
                         struct fc_sink *sink, struct fc_journal *journal,
                         const char *dir);
-/* Called once, on rank 0, on the watchdog's thread, after everything was saved; then
- * _exit(3). It writes the `end` line. */
-void fc_watchdog_last_words(struct fc_watchdog *wd, void (*fn)(void *arg), void *arg);
+/* Called once, on rank 0, on the watchdog's thread, after everything was saved. It
+ * writes the `end` line and returns the exit status, with which all ranks then end. */
+void fc_watchdog_last_words(struct fc_watchdog *wd, int (*fn)(void *arg), void *arg);
+/* True once a signal that ends the run has arrived: for last words. */
+bool fc_watchdog_told_to_end(void);
 /* Names the phase in messages; at most 31 bytes are kept. */
 void fc_watchdog_phase(struct fc_watchdog *wd, const char *phase);
 
