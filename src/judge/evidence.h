@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Evidence: a journal's lines as typed arrays that rules can walk.
+ *
+ * Nothing in it depends on the order of the lines: nodes stand in natural order of
+ * names, ranks by number, records by seq, all else by content. Lines that are not
+ * what their type says are counted, not used: the coverage rules make that visible.
+ * All text is borrowed from the journal. Collective: no. Refuses to know: what any
+ * of it means for a verdict. */
+#ifndef FC_JUDGE_EVIDENCE_H
+#define FC_JUDGE_EVIDENCE_H
+
+#include "core/journal.h"
+#include "core/metric.h"
+#include "core/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FC_NONE SIZE_MAX
+
+struct fc_ev_node {
+    const char *name;
+    const char *class; /* "" when no node line says */
+    bool declared;     /* has a node line */
+    size_t ranks;
+};
+
+struct fc_ev_rank {
+    int rank;
+    size_t node;
+};
+
+enum fc_ev_state {
+    FC_EV_OK,
+    FC_EV_FAILED,
+    FC_EV_UNMEASURED, /* skipped, timeout, unreadable, or a word of a newer version */
+};
+
+struct fc_ev_record {
+    json_t *line; /* borrowed, or of `made` when it got its seq here */
+    int64_t seq;
+    const char *metric;           /* as written */
+    const struct fc_metric *info; /* NULL: not in this version's catalogue */
+    const char *probe, *unit, *kind;
+    bool higher;
+    size_t node, peer; /* FC_NONE: none */
+    int rank;          /* -1: none */
+    enum fc_ev_state state;
+    const char *status, *reason; /* reason may be NULL */
+    double median, mad, limit;   /* NaN: none; limit is positive */
+    const char *limit_basis;
+    int64_t samples, wrong, bytes; /* -1: none */
+    int attempt;
+    const char *who;  /* the subject in canonical text, equal for equal subjects */
+    const char *what; /* metric, parameters without the attempt, bytes: the same way */
+};
+
+/* The attempts of one measurement: same who, same what. */
+struct fc_ev_series {
+    const struct fc_ev_record **record; /* by attempt, then seq */
+    size_t count;
+};
+
+struct fc_ev_fact {
+    size_t node;
+    int rank;                 /* -1: of the whole node */
+    const char *phase;        /* it was true while this phase measured; NULL: before */
+    size_t order;             /* among the fact lines */
+    const json_t *facts;      /* an object or NULL */
+    const json_t *unreadable; /* an object or NULL */
+};
+
+struct fc_ev_event {
+    const char *kind, *phase, *what, *wait, *message; /* never NULL */
+    size_t node;                                      /* FC_NONE: none */
+    int rank;                                         /* -1: none */
+    double seconds;
+};
+
+struct fc_ev_phase {
+    const char *name, *status, *reason; /* status "" while it is only begun */
+    bool end;
+    int attempt;
+};
+
+struct fc_ev_plan {
+    const char *name, *reason; /* reason: why it is skipped; NULL for a planned probe */
+    bool demanded;
+};
+
+struct fc_evidence {
+    const json_t *run, *profile, *end; /* lines; profile and end may be NULL */
+    bool has_plan;
+    struct fc_ev_node *node;
+    size_t nodes;
+    struct fc_ev_rank *rank; /* by rank; each rank once */
+    size_t ranks;
+    size_t rank_conflicts; /* ranks that two nodes claim */
+    struct fc_ev_record *record;
+    size_t records;
+    struct fc_ev_series *series; /* by metric, node, who, what */
+    size_t series_count;
+    struct fc_ev_fact *fact; /* by node, then rank */
+    size_t facts;
+    struct fc_ev_event *event;
+    size_t events;
+    struct fc_ev_phase *phase;
+    size_t phases;
+    struct fc_ev_plan *plan; /* planned probes, each once, then skipped ones */
+    size_t plans;
+    size_t malformed; /* lines of a known type that are not what it says */
+    size_t bad_lines; /* lines that are no JSON object with a type */
+    bool cut;         /* the last line is cut */
+    /* memory */
+    const struct fc_ev_record **by_series;
+    json_t *made;   /* lines that got a seq here */
+    json_t *names;  /* node name -> index */
+    json_t *intern; /* canonical texts */
+};
+
+/* `journal` must outlive `out`. FC_USAGE when it has no run line of our schema.
+ * Ownership: fc_evidence_close. */
+enum fc_status fc_evidence_open(const struct fc_journal_text *journal,
+                                struct fc_evidence *out,
+                                struct fc_error *err) FC_MUST_USE;
+void fc_evidence_close(struct fc_evidence *ev);
+
+/* The last record of a series that was measured (state ok, finite median); NULL:
+ * none. */
+const struct fc_ev_record *fc_ev_latest(const struct fc_ev_series *series);
+/* The last record of a series, whatever became of it. */
+const struct fc_ev_record *fc_ev_last(const struct fc_ev_series *series);
+/* True when the record speaks of one node (or a rank, GPU, NIC or link of it). */
+bool fc_ev_of_node(const struct fc_ev_record *record);
+/* Of limit or its inverse for metrics where less is better; NaN without a limit. */
+double fc_ev_share(const struct fc_ev_record *record);
+/* The node's index, FC_NONE when no line speaks of that rank. */
+size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank);
+/* The facts of one node: *out_count entries of ev->fact. */
+const struct fc_ev_fact *fc_ev_facts_of(const struct fc_evidence *ev, size_t node,
+                                        size_t *out_count);
+/* Seconds from the run's start to its end line; NaN when either is not known. */
+double fc_ev_duration(const struct fc_evidence *ev);
+
+/* The one copy of `text` that lives as long as the evidence; NULL without memory. */
+const char *fc_ev_intern(const struct fc_evidence *ev, const char *text);
+/* Text of a member, NULL when it is absent or not text. */
+const char *fc_ev_text(const json_t *object, const char *key);
+/* A whole number of a member within [min, max], else `fallback`. */
+int64_t fc_ev_int(const json_t *object, const char *key, int64_t min, int64_t max,
+                  int64_t fallback);
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "judge/hints.h"
+
+#include <string.h>
+
+struct row {
+    const char *prefix; /* of the metric; "" ends a table */
+    struct fc_hint hint;
+};
+
+static const struct row slow[] = {
+    {"device.gemm.",
+     {"a throttled clock (heat, power cap, governor), fewer cores than expected, other "
+      "load, "
+      "or a BLAS without kernels for this processor",
+      "look at clock, temperature and governor under load and at the affinity of the "
+      "ranks; "
+      "run again on this node alone; drain it if it stays slow"}},
+    {"device.fma_peak.",
+     {"a throttled clock (heat, power cap, governor) or cores shared with other work",
+      "look at clock, temperature and governor under load; run again on this node "
+      "alone"}},
+    {"device.mem_bw",
+     {"memory on another NUMA node, an empty or failed memory channel, or other load",
+      "compare the memory modules and NUMA settings with a good node; look at "
+      "corrected "
+      "memory errors (EDAC)"}},
+    {"device.stream_peak",
+     {"memory on another NUMA node, an empty or failed memory channel, or other load",
+      "compare the memory modules and NUMA settings with a good node"}},
+    {"collective.",
+     {"another transport than expected (no shared memory, no fast network), ranks that "
+      "share "
+      "cores, or a slow link between the nodes",
+      "look at what MPI selected (the run line's control, OMPI_MCA_* and UCX_*), then "
+      "run the "
+      "collectives probe on halves of the nodes"}},
+    {"",
+     {"a slow part, or other load",
+      "run again on this part alone; drain it if it stays "
+      "slow"}},
+};
+
+static const struct row wrong[] = {
+    {"device.",
+     {"a processor, memory or GPU that computes or stores wrong data: silent "
+      "corruption",
+      "drain the node at once; run again on it alone; look at machine checks and ECC "
+      "counters; "
+      "do not train on it even if a second run passes"}},
+    {"collective.",
+     {"data corrupted on the way (NIC, link, memory) or by the communication library",
+      "drain the nodes named; run the collectives probe on halves of the nodes; look "
+      "at link "
+      "error and ECC counters"}},
+    {"", {"data corrupted by the part under test", "drain it; run again on it alone"}},
+};
+
+static struct fc_hint find(const struct row *table, const char *metric)
+{
+    while (table->prefix[0] &&
+           strncmp(metric, table->prefix, strlen(table->prefix)) != 0)
+        table++;
+    return table->hint;
+}
+
+struct fc_hint fc_hint_slow(const char *metric)
+{
+    return find(slow, metric);
+}
+
+struct fc_hint fc_hint_wrong(const char *metric)
+{
+    return find(wrong, metric);
+}

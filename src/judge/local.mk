@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+noinst_LIBRARIES += src/judge/libjudge.a
+src_judge_libjudge_a_SOURCES = \
+	src/judge/evidence.c src/judge/evidence.h \
+	src/judge/evidence_lines.c src/judge/evidence_parts.h \
+	src/judge/evidence_records.c \
+	src/judge/expectation.c src/judge/expectation.h \
+	src/judge/findings.c src/judge/findings.h \
+	src/judge/findings_json.c \
+	src/judge/floors.def \
+	src/judge/hints.c src/judge/hints.h \
+	src/judge/judge.c src/judge/judge.h \
+	src/judge/merge.c src/judge/merge.h \
+	src/judge/nodefacts.c src/judge/nodefacts.h \
+	src/judge/peers.c src/judge/peers.h \
+	src/judge/profile.c src/judge/profile.h \
+	src/judge/rule_config.c \
+	src/judge/rule_coverage.c \
+	src/judge/rule_events.c \
+	src/judge/rule_expect.c \
+	src/judge/rule_limit.c \
+	src/judge/rule_peers.c \
+	src/judge/rule_right.c \
+	src/judge/rules.c src/judge/rules.h \
+	src/judge/suspects.c \
+	src/judge/summary.c src/judge/summary.h
+FC_LIBS += src/judge/libjudge.a

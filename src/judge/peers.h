@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Peers: nodes of one class that did the same measurement, and how far each is from
+ * their middle. The two-stage rule of robust statistics: a node is suspect when it
+ * is well below the median, and condemned only when a fresh measurement says so
+ * again.
+ *
+ * A node counts with its worst rank. Shares are of the median: deficit 0.05 is 5 %
+ * worse. Scale s = max(1.4826 MAD, 0.3 %). Stage one: deficit > max(1.5 %, 2.5 s).
+ * Stage two: > max(2 %, 3.1 s'), s' with the noise part shrunk by the larger number
+ * of samples (the variance of a median of R is 1.57 sigma^2 / R). In groups of 8
+ * nodes and fewer the median is no yardstick and nobody is suspect. Collective: no.
+ * Refuses to know: findings. */
+#ifndef FC_JUDGE_PEERS_H
+#define FC_JUDGE_PEERS_H
+
+#include "judge/evidence.h"
+
+enum { FC_PEERS_MIN = 9 };
+
+struct fc_peer {
+    size_t node;
+    const struct fc_ev_record *first; /* the worst rank's, attempt 1 */
+    const struct fc_ev_record *again; /* the worst of the retests; NULL: none */
+};
+
+struct fc_peer_group {
+    const char *class, *what;
+    const struct fc_ev_record *sample; /* any record of it */
+    struct fc_peer *peer;              /* by node */
+    size_t peers;
+    bool compared; /* enough peers, and a usable median */
+    double centre; /* median of the first attempts */
+    double scale;  /* s, a share of the centre */
+    double noise;  /* median variance of one node's score, a share squared */
+};
+
+struct fc_peers {
+    struct fc_peer_group *group; /* by what, then class */
+    size_t groups;
+    struct fc_peer *peer;
+};
+
+bool fc_peers_open(const struct fc_evidence *ev, struct fc_peers *out);
+void fc_peers_close(struct fc_peers *peers);
+/* The group that a record belongs to; NULL: none. */
+const struct fc_peer_group *fc_peers_find(const struct fc_peers *peers,
+                                          const struct fc_evidence *ev,
+                                          const struct fc_ev_record *record);
+
+/* Share of the centre that a record is worse; negative: better. */
+double fc_peer_deficit(const struct fc_peer_group *group,
+                       const struct fc_ev_record *record);
+bool fc_peer_suspect(const struct fc_peer_group *group,
+                     const struct fc_ev_record *first);
+bool fc_peer_condemned(const struct fc_peer_group *group,
+                       const struct fc_ev_record *again);
+/* The least degradation that is found with 99 % power at 0.1 % false alarms. */
+double fc_peer_detectable(const struct fc_peer_group *group);
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "judge/rules.h"
+
+#include "judge/nodefacts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REQUIRED FC_CLASS_REQUIRED
+#define SUBSTITUTABLE FC_CLASS_SUBSTITUTABLE
+#define INFORMATIVE FC_CLASS_INFORMATIVE
+
+static const struct fc_rule rules[] = {
+    {"result.wrong", "a result was verified and is wrong: FAIL",
+     "records with wrong elements", REQUIRED, fc_rule_wrong},
+    {"result.failed", "an operation under test failed: FAIL",
+     "records with status failed", REQUIRED, fc_rule_failed},
+    {"result.unverified", "a result that must be verified was not",
+     "GEMM and collective records without a count of wrong elements", REQUIRED,
+     fc_rule_unverified},
+    {"limit.floor", "a value is below its floor: FAIL",
+     "the last attempt's median against floor x limit", REQUIRED, fc_rule_floor},
+    {"limit.exceeded", "a value is above its limit, so the limit is wrong: WARN",
+     "medians above 110 % of the limit", SUBSTITUTABLE, fc_rule_exceeded},
+    {"limit.missing", "a value that needs a limit has none", "records without a limit",
+     SUBSTITUTABLE, fc_rule_no_limit},
+    {"peer.unlike",
+     "a node is worse than its equals: WARN, with a retest and an effect FAIL",
+     "the worst rank of each node against the median of nine equal nodes or more",
+     INFORMATIVE, fc_rule_peers},
+    {"peer.spread", "equal nodes spread too much to find what is wanted: info",
+     "the spread of equal nodes", INFORMATIVE, fc_rule_spread},
+    {"rank.hung", "a rank did not come back from its own work: FAIL",
+     "deadline events of local work", REQUIRED, fc_rule_rank_hung},
+    {"collective.hung", "an operation of several ranks did not end: FAIL of the group",
+     "deadline events of collective operations", REQUIRED, fc_rule_collective_hung},
+    {"rank.silent",
+     "a rank left no trace when the run ended: FAIL when most others did",
+     "silent events", REQUIRED, fc_rule_silent},
+    {"rank.waited", "ranks waited in vain for others to agree",
+     "deadline events of agreements", REQUIRED, fc_rule_waited},
+    {"worker.lost", "a worker process crashed or hung: WARN", "worker events", REQUIRED,
+     fc_rule_worker},
+    {"run.cut", "the journal has no plan or no end", "plan and end lines", REQUIRED,
+     fc_rule_cut},
+    {"run.interrupted", "the run did not come to its end", "the end line", REQUIRED,
+     fc_rule_interrupted},
+    {"journal.trouble", "the journal could not be written where it should be",
+     "journal events", REQUIRED, fc_rule_journal},
+    {"journal.damaged", "lines are unreadable, cut or contradict each other",
+     "lines that are not what their type says", REQUIRED, fc_rule_damaged},
+    {"profile.missing", "what was expected is not known", "the profile line", REQUIRED,
+     fc_rule_profile},
+    {"coverage.probe", "a probe was planned and did not do its work",
+     "plan, phase lines, records and facts of each planned probe", REQUIRED,
+     fc_rule_probes},
+    {"coverage.metric", "a planned probe did not measure what it owes on a rank",
+     "records of each rank", REQUIRED, fc_rule_metrics},
+    {"coverage.rank", "a rank has fewer measurements than its equals",
+     "records of each rank", REQUIRED, fc_rule_ranks},
+    {"coverage.status",
+     "a measurement was skipped, ran out of time or could not be read",
+     "records with another status than ok and failed", REQUIRED, fc_rule_unmeasured},
+    {"coverage.nodes", "nodes or ranks of the run are not named in the journal",
+     "the run line's numbers and the node lines", REQUIRED, fc_rule_nodes},
+    {"value.nan", "a measurement gave no number",
+     "records with status ok and no median", REQUIRED, fc_rule_nan},
+    {"expect.nodes", "not as many nodes as expected: FAIL",
+     "the profile's expect.nodes", REQUIRED, fc_rule_expect_nodes},
+    {"expect.gpus", "a node has not as many GPUs as expected: FAIL",
+     "the profile's expect.gpus and the nodes' facts", REQUIRED, fc_rule_expect_gpus},
+    {"config.differs", "nodes differ in what should be equal: WARN",
+     "facts that are meant to be equal across nodes", INFORMATIVE, fc_rule_differs},
+    {"config.foreign_load", "somebody else uses a node: its speed is not judged",
+     "facts of other processes' load", REQUIRED, fc_rule_foreign},
+    {"config.oversubscribed", "more ranks than CPUs: speed is not judged: info",
+     "affinity facts", INFORMATIVE, fc_rule_oversubscribed},
+    {"config.unreadable", "a fact could not be read", "the facts' unreadable keys",
+     INFORMATIVE, fc_rule_unreadable},
+};
+
+const struct fc_rule *fc_rule_at(size_t i)
+{
+    return i < sizeof rules / sizeof *rules ? &rules[i] : NULL;
+}
+
+/* Why speed of a probe cannot be judged on this node (FC_NONE: on any); "": it can. */
+static struct fc_load_text spoiled(const struct fc_case *c, size_t node,
+                                   const char *probe)
+{
+    size_t from = node == FC_NONE ? 0 : node,
+           end = node == FC_NONE ? c->ev->nodes : node + 1;
+    struct fc_load_text text = {""};
+    for (size_t i = from; i < end && !text.s[0]; i++) {
+        text = fc_nodefacts_load(c->ev, i, probe ? probe : "");
+        if (!text.s[0] && c->crowded[i])
+            snprintf(text.s, sizeof text.s, "%.200s", c->crowded[i]);
+    }
+    return text;
+}
+
+void fc_find_slow(const struct fc_case *c, const struct fc_finding *f, const char *fmt,
+                  ...)
+{
+    struct fc_finding found = *f;
+    struct fc_load_text why = {""};
+    char *message = NULL;
+    va_list args;
+    va_start(args, fmt);
+    int n = vasprintf(&message, fmt, args);
+    va_end(args);
+    if (n < 0) {
+        c->out->status = FC_NOMEM;
+        return;
+    }
+    if (f->severity == FC_SEV_FAIL)
+        why = spoiled(c, f->node, f->probe);
+    if (!why.s[0]) {
+        fc_find(c->out, f, "%s", message);
+        free(message);
+        return;
+    }
+    struct fc_missing m = {.class = FC_CLASS_REQUIRED,
+                           .check = f->check,
+                           .probe = f->probe,
+                           .what = f->metric,
+                           .node = f->node};
+    found.severity = FC_SEV_WARN;
+    found.confidence = FC_CONF_LOW;
+    fc_find(c->out, &found, "%s; not judged, since %s", message, why.s);
+    fc_miss(c->out, &m, "too slow, but not judged, since %s", why.s);
+    free(message);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Rules: each one question that is asked of the evidence, as one entry of one table.
+ * A rule reads evidence and expectations and hands in findings and gaps; rules know
+ * nothing of each other. Collective: no. Refuses to know: how anything was measured
+ * or is shown. */
+#ifndef FC_JUDGE_RULES_H
+#define FC_JUDGE_RULES_H
+
+#include "judge/evidence.h"
+#include "judge/expectation.h"
+#include "judge/findings.h"
+
+struct fc_case {
+    const struct fc_evidence *ev;
+    const struct fc_expectation *expect;
+    const struct fc_rule *rule; /* the one that is asked */
+    bool profile_given;         /* by the caller, not by the journal */
+    const char *const *crowded; /* [nodes]: more ranks than CPUs there; NULL: no */
+    struct fc_findings *out;
+};
+
+struct fc_rule {
+    const char *id;       /* "limit.floor": the `check` of its findings */
+    const char *title;    /* one sentence: what it says when it fires */
+    const char *looks_at; /* what it reads */
+    enum fc_class class;  /* of what it finds missing */
+    void (*apply)(const struct fc_case *c);
+};
+
+/* NULL past the last. */
+const struct fc_rule *fc_rule_at(size_t i);
+
+/* rule_right.c: are results right? */
+void fc_rule_wrong(const struct fc_case *c);
+void fc_rule_failed(const struct fc_case *c);
+void fc_rule_unverified(const struct fc_case *c);
+/* rule_limit.c: are they near their limits? */
+void fc_rule_floor(const struct fc_case *c);
+void fc_rule_exceeded(const struct fc_case *c);
+void fc_rule_no_limit(const struct fc_case *c);
+/* rule_peers.c: are they like their peers? */
+void fc_rule_peers(const struct fc_case *c);
+void fc_rule_spread(const struct fc_case *c);
+/* rule_coverage.c: was everything measured? */
+void fc_rule_cut(const struct fc_case *c);
+void fc_rule_interrupted(const struct fc_case *c);
+void fc_rule_damaged(const struct fc_case *c);
+void fc_rule_probes(const struct fc_case *c);
+void fc_rule_metrics(const struct fc_case *c);
+void fc_rule_ranks(const struct fc_case *c);
+void fc_rule_unmeasured(const struct fc_case *c);
+void fc_rule_nan(const struct fc_case *c);
+void fc_rule_profile(const struct fc_case *c);
+/* rule_events.c: what ended the run? */
+void fc_rule_rank_hung(const struct fc_case *c);
+void fc_rule_collective_hung(const struct fc_case *c);
+void fc_rule_silent(const struct fc_case *c);
+void fc_rule_waited(const struct fc_case *c);
+void fc_rule_worker(const struct fc_case *c);
+void fc_rule_journal(const struct fc_case *c);
+/* rule_config.c: are the nodes set up alike, and ours alone? */
+void fc_rule_differs(const struct fc_case *c);
+void fc_rule_foreign(const struct fc_case *c);
+void fc_rule_oversubscribed(const struct fc_case *c);
+void fc_rule_unreadable(const struct fc_case *c);
+/* rule_expect.c: is all there that should be? */
+void fc_rule_nodes(const struct fc_case *c);
+void fc_rule_expect_nodes(const struct fc_case *c);
+void fc_rule_expect_gpus(const struct fc_case *c);
+
+/* A finding about speed: FAIL as `f` says, or, when other load spoils the node (for a
+ * group: any node), a WARN and a coverage entry instead. */
+void fc_find_slow(const struct fc_case *c, const struct fc_finding *f, const char *fmt,
+                  ...) FC_PRINTF(3, 4);
+
+/* The judge with one rule left out, so that tests can show that each is needed. */
+enum fc_status fc_judge_without(const struct fc_journal_text *journal, json_t *profile,
+                                const char *rule, json_t **out_report,
+                                struct fc_error *err) FC_MUST_USE;
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "judge/summary.h"
+
+#include "core/record.h"
+#include "core/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct picked {
+    const struct fc_ev_record **record;
+    size_t count;
+};
+
+/* The latest record of each series of `metric` that has the largest size. */
+static void pick(const struct fc_evidence *ev, const char *metric, struct picked *out)
+{
+    int64_t largest = -1;
+    out->count = 0;
+    for (size_t i = 0; i < ev->series_count; i++) {
+        const struct fc_ev_record *r = fc_ev_latest(&ev->series[i]);
+        if (!r || strcmp(r->metric, metric) != 0 || r->bytes < largest)
+            continue;
+        if (r->bytes > largest)
+            out->count = 0;
+        largest = r->bytes;
+        out->record[out->count++] = r;
+    }
+}
+
+static bool worse(const struct fc_ev_record *a, const struct fc_ev_record *b)
+{
+    double x = fc_ev_share(a), y = fc_ev_share(b);
+    if (isfinite(x) && isfinite(y) && x != y)
+        return x < y;
+    return a->higher ? a->median < b->median : a->median > b->median;
+}
+
+static json_t *metric_json(const struct fc_metric *info, const struct picked *p,
+                           double *x)
+{
+    const struct fc_ev_record *worst = p->record[0];
+    size_t shares = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        if (worse(p->record[i], worst))
+            worst = p->record[i];
+        x[i] = p->record[i]->median;
+    }
+    double median = fc_median_in_place(x, p->count);
+    for (size_t i = 0; i < p->count; i++)
+        if (isfinite(fc_ev_share(p->record[i])))
+            x[shares++] = fc_ev_share(p->record[i]);
+    double share = shares ? fc_median_in_place(x, shares) : (double)NAN;
+    return json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:O, s:o, s:o}", "metric",
+                     info->name, "unit", info->unit, "bytes",
+                     worst->bytes < 0 ? json_null() : json_integer(worst->bytes),
+                     "count", (json_int_t)p->count, "median", fc_json_real(median),
+                     "worst", fc_json_real(worst->median), "worst_subject",
+                     json_object_get(worst->line, "subject"), "share",
+                     fc_json_real(share), "worst_share",
+                     fc_json_real(fc_ev_share(worst)));
+}
+
+static const char *status_of(const struct fc_evidence *ev, const char *probe)
+{
+    const char *status = "not begun";
+    for (size_t i = 0; i < ev->phases; i++) {
+        const struct fc_ev_phase *phase = &ev->phase[i];
+        if (strcmp(phase->name, probe) != 0)
+            continue;
+        if (phase->end && strcmp(phase->status, "ok") != 0)
+            return phase->status;
+        if (phase->end)
+            status = phase->status;
+        else if (strcmp(status, "not begun") == 0)
+            status = "not ended";
+    }
+    return status;
+}
+
+/* Only metrics that are held against a floor, or all when the probe has none of
+ * those. */
+static bool is_key(const struct fc_expectation *expect, const struct fc_metric *info)
+{
+    if (isfinite(fc_expectation_floor(expect, info)))
+        return true;
+    for (size_t i = 0; i < fc_metric_count(); i++)
+        if (strcmp(fc_metric_at(i)->probe, info->probe) == 0 &&
+            isfinite(fc_expectation_floor(expect, fc_metric_at(i))))
+            return false;
+    return true;
+}
+
+static json_t *probe_json(const struct fc_evidence *ev,
+                          const struct fc_expectation *expect, const char *probe,
+                          struct picked *p, double *x)
+{
+    json_t *metrics = json_array();
+    for (size_t i = 0; i < fc_metric_count(); i++) {
+        const struct fc_metric *info = fc_metric_at(i);
+        if (strcmp(info->probe, probe) != 0 || !is_key(expect, info))
+            continue;
+        pick(ev, info->name, p);
+        if (p->count && json_array_append_new(metrics, metric_json(info, p, x)) != 0) {
+            json_decref(metrics);
+            return NULL;
+        }
+    }
+    return json_pack("{s:s, s:s, s:o}", "name", probe, "status", status_of(ev, probe),
+                     "metrics", metrics);
+}
+
+json_t *fc_summary_json(const struct fc_evidence *ev,
+                        const struct fc_expectation *expect)
+{
+    size_t room = ev->series_count + 1;
+    struct picked p = {malloc(room * sizeof(*p.record)), 0};
+    double *x = malloc(room * sizeof *x);
+    json_t *list = p.record && x ? json_array() : NULL;
+    for (size_t i = 0; list && i < ev->plans; i++) {
+        if (ev->plan[i].reason)
+            continue;
+        json_t *probe = probe_json(ev, expect, ev->plan[i].name, &p, x);
+        if (json_array_append_new(list, probe) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    free(x);
+    free(p.record);
+    return list;
+}
