@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The program: commands and the runner, as a library so that tests can wrap its devices.
+noinst_LIBRARIES += src/libcli.a
+src_libcli_a_SOURCES = \
+	src/cli.c src/cli.h \
+	src/cmd_judge.c \
+	src/cmd_list.c \
+	src/cmd_report.c \
+	src/cmd_run.c \
+	src/cmd_worker.c \
+	src/commands.h \
+	src/finish.c src/finish.h \
+	src/load.c src/load.h \
+	src/probes.c src/probes.h \
+	src/rejudge.c src/rejudge.h \
+	src/run_options.c src/run_options.h \
+	src/runner.c src/runner.h \
+	src/session.c src/session.h
+bin_PROGRAMS += fabricheck
+fabricheck_SOURCES = src/main.c
+fabricheck_LDADD = $(FC_LIBS)
+FC_LIBS += src/libcli.a

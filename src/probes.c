@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "probes.h"
+
+#include "collectives/probe_collectives.h"
+#include "device/probe_device.h"
+#include "topology/probe_config.h"
+
+#include <stddef.h>
+
+const struct fc_probe *const fc_probes[] = {
+    &fc_probe_config,
+    &fc_probe_device,
+    &fc_probe_collectives,
+    NULL,
+};

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "session.h"
+
+#include "collectives/comm.h"
+#include "core/clock.h"
+#include "core/control.h"
+#include "core/journal.h"
+#include "core/loaded.h"
+#include "core/log.h"
+#include "core/worker.h"
+#include "device/device.h"
+#include "judge/profile.h"
+#include "load.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* MPI_Init has no deadline of its own; a launcher that lost a rank leaves the others
+ * here. */
+#define MPI_START_NS (180 * FC_NS_PER_S)
+
+/* The steps before MPI: no rank can tell the others, each one only itself. */
+static enum fc_status open_process(struct fc_session *s, struct fc_error *err)
+{
+    char library[256];
+    fc_launch_read(&s->launch);
+    enum fc_status status = fc_run_settings(s->options, &s->settings, err);
+    if (status == FC_OK)
+        status = fc_spawner_open(&s->run.spawner, err);
+    fc_rte_mpi_library(library, sizeof library);
+    if (status == FC_OK)
+        status = fc_control_apply(s->options->control, fc_control_fabric_present(""),
+                                  fc_control_major(library), &s->control, err);
+    if (status == FC_OK)
+        status = fc_watchdog_open(s->launch.rank, &s->run.watchdog, err);
+    return status;
+}
+
+static enum fc_status open_mpi(struct fc_session *s, struct fc_error *err)
+{
+    fc_watchdog_push(s->run.watchdog, "MPI_Init", FC_WAIT_COLLECTIVE, MPI_START_NS);
+    enum fc_status status = fc_rte_open(&s->run.rte, s->run.watchdog, err);
+    fc_watchdog_pop(s->run.watchdog);
+    if (status == FC_OK)
+        status = fc_launch_check(&s->launch, s->run.rte->size, err);
+    if (status != FC_OK)
+        return status;
+    const struct fc_rte *rte = s->run.rte;
+    /* Waits see other ranks' work: several steps of it may stand between two
+     * agreements. */
+    s->run.rte->wait_ns = 4 * s->settings.work_ns;
+    s->run.settings = &s->settings;
+    if (rte->size > 1)
+        json_object_set_new(s->control, "loaded",
+                            fc_loaded_components("/proc/self/maps"));
+    fc_log_set_who(rte->node_name[rte->node], rte->rank);
+    return fc_sink_open(rte->rank, &s->run.sink, err);
+}
+
+/* Rank 0 reads the profile, all ranks apply its [run] section below the command line.
+ * */
+static enum fc_status open_profile(struct fc_session *s, struct fc_error *err)
+{
+    struct fc_rte *rte = s->run.rte;
+    struct fc_run_options *o = s->options;
+    enum fc_status status = FC_OK;
+    if (rte->rank == 0 && o->profile) {
+        status = fc_profile_load(o->profile, &s->profile, err);
+        if (status != FC_OK)
+            fc_prefix(err, "--profile");
+    } else if (rte->rank == 0 && !(s->profile = fc_profile_default())) {
+        status = fc_fail(err, FC_NOMEM, "out of memory for the profile");
+    }
+    status = fc_rte_agree(rte, "profile", status, err);
+    if (status == FC_OK)
+        status = fc_rte_bcast_json(rte, "profile", &s->profile, err);
+    if (status != FC_OK)
+        return status;
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(s->profile, "run"), name, value)
+    {
+        char where[128];
+        snprintf(where, sizeof where, "--profile: [run] %.80s", name);
+        if (status == FC_OK &&
+            !fc_options_given(fc_run_option_table, s->argc, s->argv, name))
+            status = fc_options_set(fc_run_option_table, name, json_string_value(value),
+                                    where, o, err);
+    }
+    if (status == FC_OK)
+        status = fc_run_options_check(o, err);
+    if (status == FC_OK)
+        status = fc_run_settings(o, &s->settings, err);
+    return fc_rte_agree(rte, "profile applied", status, err);
+}
+
+static void choose_dir(struct fc_session *s)
+{
+    if (s->options->out)
+        snprintf(s->dir, sizeof s->dir, "%.4000s", s->options->out);
+    else if (s->launch.job_id[0])
+        snprintf(s->dir, sizeof s->dir, "fabricheck-%s", s->launch.job_id);
+    else
+        snprintf(s->dir, sizeof s->dir, "fabricheck-%s", fc_timestamp_compact().text);
+}
+
+static enum fc_status open_journal(struct fc_session *s, struct fc_error *err)
+{
+    struct fc_rte *rte = s->run.rte;
+    enum fc_status status = FC_OK;
+    if (rte->rank == 0) {
+        choose_dir(s);
+        status = fc_journal_create(s->dir, &s->run.journal, err);
+    }
+    status = fc_rte_agree(rte, "output folder", status, err);
+    if (status == FC_OK)
+        status = fc_rte_bcast(rte, "output folder", s->dir, sizeof s->dir, 0, err);
+    if (status == FC_OK) {
+        s->run.seed = fc_now_ns();
+        status = fc_rte_bcast(rte, "seed", &s->run.seed, sizeof s->run.seed, 0, err);
+    }
+    if (status == FC_OK)
+        fc_watchdog_attach(s->run.watchdog, rte->rank, fc_run_node(&s->run),
+                           s->run.sink, s->run.journal, s->dir);
+    return status;
+}
+
+/* Who shares cores with whom: the same kernel (boot id; in its absence the host name)
+ * and affinity masks that overlap. FABRICHECK_NODE names nodes, it makes no cores. */
+struct cores {
+    struct fc_kernel_id kernel;
+    cpu_set_t mask;
+};
+
+static void read_cores(struct cores *c, const char *hostname)
+{
+    memset(c, 0, sizeof *c);
+    c->kernel = fc_kernel_id(hostname);
+    if (sched_getaffinity(0, sizeof c->mask, &c->mask) != 0)
+        memset(&c->mask, 0xff, sizeof c->mask);
+}
+
+static enum fc_status find_share(struct fc_session *s, int *out_share, int *out_shares,
+                                 struct fc_error *err)
+{
+    struct fc_rte *rte = s->run.rte;
+    struct cores mine;
+    struct cores *all = calloc((size_t)rte->size, sizeof *all);
+    if (!all)
+        return fc_fail(err, FC_LOST, "out of memory for %d ranks", rte->size);
+    read_cores(&mine, rte->hostname);
+    enum fc_status status =
+        fc_rte_allgather(rte, "affinity masks", &mine, sizeof mine, all, err);
+    *out_share = *out_shares = 0;
+    for (int r = 0; status == FC_OK && r < rte->size; r++) {
+        cpu_set_t both;
+        CPU_AND(&both, &mine.mask, &all[r].mask);
+        if (strcmp(mine.kernel.text, all[r].kernel.text) != 0 || !CPU_COUNT(&both))
+            continue;
+        *out_share += r < rte->rank;
+        *out_shares += 1;
+    }
+    free(all);
+    return status;
+}
+
+static enum fc_status open_device(struct fc_session *s, struct fc_error *err)
+{
+    int share = 0, shares = 1;
+    cpu_set_t own;
+    enum fc_status status = find_share(s, &share, &shares, err);
+    if (status != FC_OK)
+        return status;
+    fc_device_host_cores(0, 1, &own);
+    int cores = CPU_COUNT(&own);
+    s->run.sharers = (shares + cores - 1) / (cores ? cores : 1);
+    status = fc_device_host_open(share, shares, &s->run.device, err);
+    if (status == FC_OK && s->backends->wrap_device)
+        s->backends->wrap_device(&s->run.device, s->run.rte->rank);
+    return fc_rte_agree(s->run.rte, "device", status, err);
+}
+
+static enum fc_status open_comm(struct fc_session *s, int color, struct fc_comm **out,
+                                struct fc_error *err)
+{
+    fc_watchdog_push(s->run.watchdog, "make a communicator", FC_WAIT_COLLECTIVE,
+                     s->settings.work_ns);
+    enum fc_status status = s->run.rte->size > 1 ? fc_comm_mpi_open(color, out, err)
+                                                 : fc_comm_self_open(out, err);
+    fc_watchdog_pop(s->run.watchdog);
+    if (status == FC_OK && s->backends->wrap_comm)
+        s->backends->wrap_comm(out, s->run.rte->rank);
+    return fc_rte_agree(s->run.rte, "communicator", status, err);
+}
+
+enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
+{
+    enum fc_status status = open_process(s, err);
+    if (status == FC_OK)
+        status = open_mpi(s, err);
+    if (status == FC_OK)
+        status = open_profile(s, err);
+    if (status == FC_OK)
+        status = open_journal(s, err);
+    if (status == FC_OK)
+        status = open_device(s, err);
+    if (status == FC_OK)
+        status = open_comm(s, 0, &s->run.world, err);
+    if (status == FC_OK)
+        status = open_comm(s, s->run.rte->node, &s->run.node, err);
+    if (status == FC_LOST && s->run.watchdog)
+        fc_watchdog_end(s->run.watchdog, err->text);
+    if (status != FC_OK)
+        fc_session_close(s);
+    return status;
+}
+
+void fc_session_close(struct fc_session *s)
+{
+    struct fc_run *run = &s->run;
+    if (run->node)
+        run->node->ops->close(run->node);
+    if (run->world)
+        run->world->ops->close(run->world);
+    if (run->device)
+        run->device->ops->close(run->device);
+    /* MPI_Finalize waits for the other ranks: watched like every wait. */
+    if (run->watchdog)
+        fc_watchdog_push(run->watchdog, "MPI_Finalize", FC_WAIT_COLLECTIVE,
+                         s->settings.work_ns);
+    fc_log_set_who(NULL, -1);
+    fc_rte_close(run->rte);
+    fc_watchdog_close(run->watchdog);
+    fc_journal_close(run->journal);
+    fc_sink_close(run->sink);
+    fc_spawner_close(run->spawner);
+    json_decref(s->control);
+    json_decref(s->profile);
+    memset(run, 0, sizeof *run);
+    s->control = s->profile = NULL;
+}
