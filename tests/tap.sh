@@ -42,7 +42,6 @@ mpirun_n() {
     local n=$1
     shift
     timeout -k 5 "${mpi_timeout:-120}" mpirun -q --oversubscribe --bind-to none \
-        --mca orte_abort_on_non_zero_status 0 \
         -np "$n" "$@"
 }
 if [ "$(id -u)" = 0 ]; then

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A communicator that is slow, wrong, dead or hung on one rank, around a real one. */
+#include "collectives/comm.h"
+#include "core/clock.h"
+#include "device_double.h"
+#include "fault.h"
+
+#include <stdlib.h>
+
+struct comm_double {
+    struct fc_comm base;
+    struct fc_comm *real;
+    struct faults faults;
+};
+
+static struct fc_comm *real_of(struct fc_comm *comm)
+{
+    return ((struct comm_double *)comm)->real;
+}
+
+static enum fc_status enqueue(struct fc_comm *comm, const struct fc_coll_args *args,
+                              struct fc_error *err)
+{
+    struct comm_double *d = (struct comm_double *)comm;
+    size_t bytes = args->count * fc_dtype_bytes(args->dtype);
+    const struct fault *fault = faults_strike(&d->faults, "all_reduce", bytes);
+    if (fault_is(fault, "hang"))
+        fault_hang();
+    if (fault_is(fault, "dead"))
+        return fc_fail(err, FC_FAILED, "all_reduce: the transport reports an error");
+    uint64_t start = fc_now_ns();
+    enum fc_status status = d->real->ops->enqueue(d->real, args, err);
+    if (fault_is(fault, "slow"))
+        for (uint64_t end =
+                 fc_now_ns() + (uint64_t)((double)(fc_now_ns() - start) * fault->by);
+             fc_now_ns() < end;)
+            ;
+    if (fault_is(fault, "wrong"))
+        ((float *)args->recv)[args->count / 3] += 1;
+    return status;
+}
+
+static enum fc_status poll(struct fc_comm *comm, bool *out_done, struct fc_error *err)
+{
+    return real_of(comm)->ops->poll(real_of(comm), out_done, err);
+}
+
+static enum fc_status barrier_spin(struct fc_comm *comm, struct fc_error *err)
+{
+    return real_of(comm)->ops->barrier_spin(real_of(comm), err);
+}
+
+static void abort_real(struct fc_comm *comm)
+{
+    real_of(comm)->ops->abort(real_of(comm));
+}
+
+static void close_double(struct fc_comm *comm)
+{
+    real_of(comm)->ops->close(real_of(comm));
+    free(comm);
+}
+
+static const struct fc_comm_ops ops = {
+    .name = "double",
+    .enqueue = enqueue,
+    .poll = poll,
+    .barrier_spin = barrier_spin,
+    .abort = abort_real,
+    .close = close_double,
+};
+
+void comm_double_wrap(struct fc_comm **comm, int rank)
+{
+    struct comm_double *d = calloc(1, sizeof *d);
+    if (!d)
+        abort();
+    d->base = **comm;
+    d->base.ops = &ops;
+    d->real = *comm;
+    faults_read(&d->faults, rank);
+    *comm = &d->base;
+}

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Every test speaks TAP. A new unit test is one line in FC_UNIT (its source is
+# tests/unit/NAME.c); a new script is one line in dist_check_SCRIPTS and TESTS.
+TEST_EXTENSIONS = .sh
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_DRIVER_FLAGS = --comments
+LOG_COMPILER = $(top_srcdir)/tests/run-unit
+SH_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_DRIVER_FLAGS = --comments
+SH_LOG_COMPILER = bash
+AM_DEFAULT_SOURCE_EXT = .c
+dist_check_SCRIPTS += tests/run-unit
+
+# Read by quickstart and by .ci/run; the house's own tests.
+EXTRA_DIST += .clang-format .clang-tidy .shellcheckrc \
+	tests/allowed-skips tests/lsan.supp tests/results tests/house/common.bash \
+	tests/house/distribution.sh
+dist_check_SCRIPTS += $(FC_HOUSE) tests/mpi/sanitized-run.sh
+TESTS += $(FC_HOUSE) tests/mpi/sanitized-run.sh
+FC_HOUSE = \
+	tests/house/headers.sh \
+	tests/house/include-order.sh \
+	tests/house/style.sh \
+	tests/house/words.sh
+# What a build with sanitizers runs.
+FC_SANITIZED = $(FC_UNIT) tests/mpi/sanitized-run.sh
+
+AM_TESTS_ENVIRONMENT = \
+	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
+	LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0'; \
+	export top_srcdir top_builddir LSAN_OPTIONS;
+
+FC_UNIT = \
+	tests/unit/config \
+	tests/unit/control \
+	tests/unit/crew \
+	tests/unit/device \
+	tests/unit/device_probe \
+	tests/unit/facts \
+	tests/unit/facts_cgroup \
+	tests/unit/facts_load \
+	tests/unit/facts_read \
+	tests/unit/gemm_check \
+	tests/unit/host_system \
+	tests/unit/hostlist \
+	tests/unit/journal \
+	tests/unit/judge \
+	tests/unit/judge_hostile \
+	tests/unit/launch \
+	tests/unit/metric \
+	tests/unit/option \
+	tests/unit/option_help \
+	tests/unit/profile \
+	tests/unit/report \
+	tests/unit/rng \
+	tests/unit/sampler \
+	tests/unit/schedule \
+	tests/unit/stats \
+	tests/unit/suspects \
+	tests/unit/units \
+	tests/unit/watchdog \
+	tests/unit/worker
+
+if HAVE_CMOCKA
+check_PROGRAMS += $(FC_UNIT)
+TESTS += $(FC_UNIT)
+endif
+LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
+EXTRA_DIST += tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
+# Journals and what the judge must say of them; make.py writes both.
+EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge
+tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
+
+# The program with faulty devices, and the tests that launch several ranks.
+check_PROGRAMS += tests/double/fabricheck-double tests/mpi/rte
+tests_double_fabricheck_double_SOURCES = \
+	tests/double/comm_double.c \
+	tests/double/device_double.c tests/double/device_double.h \
+	tests/double/fault.c tests/double/fault.h \
+	tests/double/main.c
+FC_SHELL_TESTS = \
+	tests/cli/judge.sh \
+	tests/cli/luck.sh \
+	tests/cli/usage.sh \
+	tests/mpi/faults.sh \
+	tests/mpi/ranks.sh \
+	tests/mpi/rte.sh
+dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
+TESTS += $(FC_SHELL_TESTS)
+
+# Built by tests/bench/host.sh when it runs.
+EXTRA_PROGRAMS = tests/bench/host_gemm
+CLEANFILES += $(EXTRA_PROGRAMS)
+EXTRA_DIST += tests/bench/host.sh

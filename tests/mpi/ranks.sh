@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Healthy runs of 1, 2, 3, 4, 8 and 64 ranks on few cores, on even and uneven nodes: all
+# probes are measured, results verified, no node is blamed.
+. "$top_srcdir/tests/tap.sh"
+cd "$scratch" || exit 1
+
+# healthy NAME RANKS NODES COMMAND…
+healthy() {
+    local name=$1 ranks=$2 nodes=$3 dir="$scratch/run-$tests"
+    shift 3
+    "$@" run --out "$dir" --level quick >out 2>err
+    local status=$?
+    show out
+    [ $status = 0 ] || show err
+    # On a busy machine a floor may be missed, and ranks that share cores have no limit to
+    # be held against: neither is a wrong answer here; a wrong result or a crash is.
+    ok "$name: measured and judged" grep -qE "^(0|1|3)$" <<<$status
+    [ "$ranks" -le "$(nproc)" ] ||
+        ok "$name: shared cores are no pass" [ $status != 0 ]
+    ok "$name: $ranks ranks on $nodes nodes" \
+        grep -q "\"ranks\":$ranks,\"nodes\":$nodes," "$dir/journal.jsonl"
+    ok "$name: complete" grep -q '"type":"end".*"status":"complete"' "$dir/journal.jsonl"
+    ok "$name: nothing wrong" sh -c '! grep -q "\"wrong\":[1-9]" "$1"' - "$dir/journal.jsonl"
+    ok "$name: every rank measured its GEMM" [ "$ranks" = "$(
+        grep -o '"metric":"device.gemm.fp32".*"attempt":1' "$dir/journal.jsonl" |
+            grep -o '"rank":[0-9]*' | sort -u | wc -l)" ]
+    ok "$name: no spool is left" [ -z "$(ls "$dir"/spool-* 2>/dev/null)" ]
+    rm -rf "$dir"
+}
+
+healthy "alone, without mpirun" 1 1 "$fabricheck"
+for n in 1 2 3 4 8; do
+    healthy "$n ranks" $n 1 mpirun_n $n "$fabricheck"
+done
+healthy "2+2" 4 2 mpirun_n 4 "$on_nodes" "a a b b" "$fabricheck"
+healthy "3+1" 4 2 mpirun_n 4 "$on_nodes" "a a b a" "$fabricheck"
+mpi_timeout=280
+healthy "64 ranks" 64 1 mpirun_n 64 "$fabricheck"
+left=$(find /dev/shm -name '*fabricheck*' 2>/dev/null)
+ok "nothing is left in /dev/shm" [ -z "$left" ]
+done_testing
