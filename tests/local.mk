@@ -59,7 +59,9 @@ FC_UNIT = \
 	tests/unit/suspects \
 	tests/unit/units \
 	tests/unit/watchdog \
-	tests/unit/worker
+	tests/unit/worker \
+	tests/unit/worker_life \
+	tests/unit/worker_parts
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(FC_UNIT)
@@ -69,6 +71,10 @@ LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
 EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge
+tests_unit_worker_SOURCES = tests/unit/worker.c \
+	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
+tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
+	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
@@ -89,6 +95,7 @@ dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 
 # Built by tests/bench/host.sh when it runs.
-EXTRA_PROGRAMS = tests/bench/host_gemm
+EXTRA_PROGRAMS = tests/bench/host_gemm tests/bench/mpi_start
+tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 EXTRA_DIST += tests/bench/host.sh

@@ -174,7 +174,10 @@ enum fc_status fc_spawner_start(struct fc_spawner *spawner, const char *const *e
     return FC_OK;
 }
 
-void fc_spawner_hold(struct fc_spawner *spawner) { spawner->holders++; }
+void fc_spawner_hold(struct fc_spawner *spawner)
+{
+    spawner->holders++;
+}
 
 void fc_spawner_release(struct fc_spawner *spawner)
 {
@@ -182,7 +185,10 @@ void fc_spawner_release(struct fc_spawner *spawner)
         free(spawner);
 }
 
-int fc_spawner_pid(const struct fc_spawner *spawner) { return spawner->pid; }
+int fc_spawner_pid(const struct fc_spawner *spawner)
+{
+    return spawner->pid;
+}
 
 static bool spawner_ended_within(pid_t pid, uint64_t limit_ns)
 {

@@ -253,7 +253,7 @@ static int close_descriptors(int keep)
     if (!dir)
         return errno;
     for (struct dirent *entry; (entry = readdir(dir));) {
-        int fd = atoi(entry->d_name);
+        int fd = (int)strtol(entry->d_name, NULL, 10);
         if (entry->d_name[0] != '.' && fd != keep && fd != dirfd(dir))
             close(fd);
     }
@@ -338,7 +338,7 @@ _Noreturn void fc_spawner_serve(int sock, int rank_pid)
     struct fc_spawner_answer hello = {.error = message ? settle(&self) : ENOMEM};
     if (send(self.sock, &hello, sizeof hello, MSG_NOSIGNAL) < 0)
         hello.error = errno;
-    while (hello.error == 0 && turn(&self, message)) {
+    while (message && hello.error == 0 && turn(&self, message)) {
     }
     end(&self);
     _exit(0);

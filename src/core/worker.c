@@ -81,7 +81,7 @@ static enum fc_status channels_open(int sock[2], int output[2], struct fc_error 
 enum fc_status fc_worker_open(struct fc_spawner *spawner, const char *const *env,
                               struct fc_worker **out, struct fc_error *err)
 {
-    int sock[2], output[2], page = -1;
+    int sock[2] = {-1, -1}, output[2] = {-1, -1}, page = -1;
     struct fc_worker *worker = calloc(1, sizeof *worker);
     if (!worker)
         return fc_fail(err, FC_NOMEM, "no memory for a worker");
@@ -188,9 +188,10 @@ void fc_worker_close(struct fc_worker *worker)
     if (worker->alive) {
         struct fc_spawner_ending ending;
         hang_up(worker); /* an idle worker ends when its rank hangs up */
-        enum fc_status status = fc_worker_wait(worker, CLOSE_LIMIT_NS, &ending, NULL);
-        status = fc_worker_bury(worker, CLOSE_LIMIT_NS, NULL);
-        (void)status; /* there is nothing more to do for one that is left behind */
+        enum fc_status asked = fc_worker_wait(worker, CLOSE_LIMIT_NS, &ending, NULL);
+        enum fc_status killed = fc_worker_bury(worker, CLOSE_LIMIT_NS, NULL);
+        /* There is nothing more to do for one that is left behind. */
+        (void)asked, (void)killed;
     }
     hang_up(worker);
     if (worker->output >= 0)
@@ -201,6 +202,12 @@ void fc_worker_close(struct fc_worker *worker)
     free(worker);
 }
 
-int fc_worker_alive(const struct fc_worker *worker) { return worker->alive; }
+int fc_worker_alive(const struct fc_worker *worker)
+{
+    return worker->alive;
+}
 
-int fc_worker_pid(const struct fc_worker *worker) { return worker->pid; }
+int fc_worker_pid(const struct fc_worker *worker)
+{
+    return worker->pid;
+}

@@ -140,27 +140,31 @@ static enum turn take_frame(struct call *c, const struct fc_frame_in *in)
     return bad(c, "a command");
 }
 
-static enum turn take_frames(struct call *c)
+static enum turn take_one(struct call *c)
 {
     struct fc_frame_in *in = &c->worker->in;
-    for (int i = 0; i < FRAMES_A_TURN; i++) {
-        switch (fc_frame_read(c->worker->sock, in, false)) {
-        case FC_FRAME_WHOLE: {
-            enum turn turn = take_frame(c, in);
-            fc_frame_next(in);
-            if (turn != TURN_MORE)
-                return turn;
-            break;
-        }
-        case FC_FRAME_PART:
-            return TURN_WAIT;
-        case FC_FRAME_END:
-            return TURN_GONE;
-        case FC_FRAME_BAD:
-            return bad(c, in->complaint);
-        }
+    enum turn turn = TURN_WAIT;
+    switch (fc_frame_read(c->worker->sock, in, false)) {
+    case FC_FRAME_WHOLE:
+        turn = take_frame(c, in);
+        fc_frame_next(in);
+        break;
+    case FC_FRAME_PART:
+        break;
+    case FC_FRAME_END:
+        return TURN_GONE;
+    case FC_FRAME_BAD:
+        return bad(c, in->complaint);
     }
-    return TURN_MORE;
+    return turn;
+}
+
+static enum turn take_frames(struct call *c)
+{
+    enum turn turn = TURN_MORE;
+    for (int i = 0; i < FRAMES_A_TURN && turn == TURN_MORE; i++)
+        turn = take_one(c);
+    return turn;
 }
 
 /* ---- what is said about a call that had no answer ---- */

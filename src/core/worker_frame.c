@@ -23,12 +23,10 @@ static enum fc_frame_got read_bytes(int sock, struct fc_frame_in *in, char *at,
             at += n;
             bytes -= (size_t)n;
             in->have += (size_t)n;
-        } else if (n == 0) {
-            return FC_FRAME_END;
-        } else if (errno == EAGAIN) {
+        } else if (n < 0 && errno == EAGAIN) {
             return FC_FRAME_PART;
-        } else if (errno != EINTR) {
-            return FC_FRAME_END; /* reset: the other side died with bytes unread */
+        } else if (n == 0 || errno != EINTR) {
+            return FC_FRAME_END; /* or reset: the other side died with bytes unread */
         }
     }
     return FC_FRAME_WHOLE;
@@ -75,7 +73,10 @@ enum fc_frame_got fc_frame_read(int sock, struct fc_frame_in *in, bool wait)
     return got;
 }
 
-void fc_frame_next(struct fc_frame_in *in) { in->have = 0; }
+void fc_frame_next(struct fc_frame_in *in)
+{
+    in->have = 0;
+}
 
 void fc_frame_free(struct fc_frame_in *in)
 {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The offline commands on journals: judge, report and list, their exit statuses, merging, and
 # the one line for each thing that is not right.
-. "$top_srcdir/tests/tap.sh"
+. "${top_srcdir:?run by make check}/tests/tap.sh"
 cd "${scratch:?}" || exit 1
 fixtures=$top_srcdir/tests/fixtures/judge
 golden=$top_srcdir/tests/fixtures/golden/journal-v1.jsonl

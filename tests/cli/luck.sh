@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Bad luck: full disk, vanished folder, Ctrl-C, a killed rank, cut journals, a locale with
 # decimal commas. Nothing that was measured is lost and the exit status tells the truth.
-. "$top_srcdir/tests/tap.sh"
-cd "$scratch" || exit 1
+. "${top_srcdir:?run by make check}/tests/tap.sh"
+cd "${scratch:?}" || exit 1
 export FABRICHECK_DEADLINE=20s
 mkdir rescue
 export TMPDIR=$scratch/rescue

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Bad input: exactly one line on stderr that names the option and the value, exit status 2
 # on all ranks, nothing on stdout, nothing written.
-. "$top_srcdir/tests/tap.sh"
-cd "$scratch" || exit 1
+. "${top_srcdir:?run by make check}/tests/tap.sh"
+cd "${scratch:?}" || exit 1
 
 # one_line STATUS PATTERN COMMAND…
 one_line() {

@@ -3,9 +3,9 @@
 # Every probe's check can fail: a double makes one rank slow, wrong, dead or hung, and the
 # verdict names that rank's node and no other. A healthy control runs beside, on the same
 # doubles without a fault.
-. "$top_srcdir/tests/tap.sh"
+. "${top_srcdir:?run by make check}/tests/tap.sh"
 command -v jq >/dev/null || skip_all "jq is not installed"
-cd "$scratch" || exit 1
+cd "${scratch:?}" || exit 1
 export FABRICHECK_DEADLINE=10s
 
 # The rank that is faulty, and so the node that must be blamed, is drawn anew each time.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Healthy runs of 1, 2, 3, 4, 8 and 64 ranks on few cores, on even and uneven nodes: all
 # probes are measured, results verified, no node is blamed.
-. "$top_srcdir/tests/tap.sh"
-cd "$scratch" || exit 1
+. "${top_srcdir:?run by make check}/tests/tap.sh"
+cd "${scratch:?}" || exit 1
 
 # healthy NAME RANKS NODES COMMAND…
 healthy() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The runtime with 1, 2, 3, 4 and 8 ranks and with unequal nodes. One TAP stream: each
 # launch prints its own, whose lines are renumbered here.
-. "$top_srcdir/tests/tap.sh"
+. "${top_srcdir:?run by make check}/tests/tap.sh"
 program=$top_builddir/tests/mpi/rte
 
 # relay NAME LAUNCH…: runs it and passes its test points on under NAME.

@@ -46,12 +46,12 @@ ssize_t __wrap_write(int fd, const void *data, size_t bytes)
 }
 
 struct folder {
-    char path[64];
+    char path[40];
 };
 
 static void remove_folder(const char *path)
 {
-    char command[160];
+    char command[4200];
     snprintf(command, sizeof command, "rm -rf '%s'", path);
     assert_int_equal(system(command), 0);
 }

@@ -9,7 +9,17 @@
 #include <locale.h>
 #include <unistd.h>
 
-enum { HOSTILE = 14 };
+enum { HOSTILE = 15 };
+
+/* Longer than any message keeps, and of characters that must not be cut in two. */
+static json_t *long_text(void)
+{
+    char text[2 * 280 + 2] = "x";
+    for (size_t k = 0; k < 280; k++)
+        memcpy(text + 1 + 2 * k, "\xc3\xa4", 2);
+    text[sizeof text - 1] = '\0';
+    return json_string(text);
+}
 
 static json_t *hostile_value(size_t i)
 {
@@ -40,6 +50,8 @@ static json_t *hostile_value(size_t i)
         return json_array();
     case 12:
         return json_object();
+    case 13:
+        return long_text();
     default:
         return json_pack("[[{s:[n]}]]", "a");
     }

@@ -416,7 +416,10 @@ static void test_nonsense_is_cut_off(void **state)
 
 /* ---- signals in the rank, and what no signal ends ---- */
 
-static void on_alarm(int number) { (void)number; }
+static void on_alarm(int number)
+{
+    (void)number;
+}
 
 static void test_signals_in_the_rank_disturb_nothing(void **state)
 {

@@ -171,7 +171,10 @@ static void test_short_of_descriptors(void **state)
     fc_worker_close(worker);
 }
 
-static void keep_number(void *arg, const char *line) { *(int *)arg = atoi(line); }
+static void keep_number(void *arg, const char *line)
+{
+    *(int *)arg = atoi(line);
+}
 
 static void test_children_of_a_worker_go_with_it(void **state)
 {
