@@ -53,7 +53,8 @@ enum fc_status fc_worker_emit(struct fc_worker_call *call, const char *line,
 int fc_worker_main(const struct fc_worker_command *table);
 
 /* Forks the spawner. Must be called before MPI_Init and before any thread is made. */
-enum fc_status fc_spawner_open(struct fc_spawner **out, struct fc_error *err) FC_MUST_USE;
+enum fc_status fc_spawner_open(struct fc_spawner **out,
+                               struct fc_error *err) FC_MUST_USE;
 /* Kills what still runs and waits for the spawner, bounded. NULL-safe. */
 void fc_spawner_close(struct fc_spawner *spawner);
 
@@ -71,9 +72,10 @@ typedef void (*fc_worker_line_fn)(void *arg, const char *line);
  * `err` says which, where and how, the worker is dead and only fc_worker_close is
  * allowed. `on_line` may be NULL; `*out_reply` (may be NULL) is a new reference on
  * success. */
-enum fc_status fc_worker_call(struct fc_worker *worker, const char *command, json_t *args,
-                              uint64_t deadline_ns, fc_worker_line_fn on_line, void *arg,
-                              json_t **out_reply, struct fc_error *err) FC_MUST_USE;
+enum fc_status fc_worker_call(struct fc_worker *worker, const char *command,
+                              json_t *args, uint64_t deadline_ns,
+                              fc_worker_line_fn on_line, void *arg, json_t **out_reply,
+                              struct fc_error *err) FC_MUST_USE;
 
 /* True while commands may be sent. */
 int fc_worker_alive(const struct fc_worker *worker);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The judge: journal in, report out. A pure function: the same journal and profile give
- * the same report, whatever the order of lines, ranks or node names. The effective
- * profile is the journal's own `profile` line unless one is given.
- * Collective: no. Refuses to know: MPI, probes, how anything was measured.
- */
+/* The judge: journal in, report out. A pure function: the same journal and profile
+ * give the same report, whatever the order of lines, ranks or node names. The
+ * effective profile is the journal's own `profile` line unless one is given; what
+ * the run was told to expect (nodes, GPUs) stays demanded unless the given one says
+ * otherwise. Collective: no. Refuses to know: MPI, probes, how anything was
+ * measured. */
 #ifndef FC_JUDGE_JUDGE_H
 #define FC_JUDGE_JUDGE_H
 

@@ -21,31 +21,56 @@ struct bench {
     struct fc_event *from, *to;
     struct fc_device_info info;
     void *a, *b, *c;
-    size_t bytes;
 };
 
-static enum fc_status rates(struct bench *b, enum fc_dtype dtype, int n, int repeats,
-                            double *gemm, double *fma, struct fc_error *err)
+/* Rates, and what they would be if other programs had left the cores alone. */
+struct rates {
+    double fma[REPEATS_MAX], gemm[REPEATS_MAX];
+    double fma_alone[REPEATS_MAX], gemm_alone[REPEATS_MAX];
+};
+
+static double core_share(struct bench *b)
+{
+    struct fc_device_info info = {.core_share = 1.0};
+    struct fc_error err;
+    (void)!b->device->ops->info(b->device, &info, &err);
+    return info.core_share > 0.01 ? info.core_share : 0.01;
+}
+
+static enum fc_status timed_gemm(struct bench *b, const struct fc_gemm *g,
+                                 double *out_ns, struct fc_error *err)
 {
     const struct fc_device_ops *ops = b->device->ops;
+    enum fc_status status = ops->event_record(b->device, b->from, b->stream, err);
+    if (status == FC_OK)
+        status = ops->gemm(b->device, b->stream, g, err);
+    if (status == FC_OK)
+        status = ops->event_record(b->device, b->to, b->stream, err);
+    if (status == FC_OK)
+        status = ops->event_elapsed(b->device, b->from, b->to, out_ns, err);
+    return status;
+}
+
+static enum fc_status measure(struct bench *b, enum fc_dtype dtype, int n, int repeats,
+                              struct rates *out, struct fc_error *err)
+{
     struct fc_gemm g = {dtype, n, n, n, b->a, b->b, b->c};
     for (int i = -1; i < repeats; i++) { /* -1 warms up */
         double flops, ns;
-        enum fc_status status = ops->fma_peak(b->device, dtype, &flops, err);
+        (void)core_share(b);
+        enum fc_status status = b->device->ops->fma_peak(b->device, dtype, &flops, err);
+        double fma_share = core_share(b);
         if (status == FC_OK)
-            status = ops->event_record(b->device, b->from, b->stream, err);
-        if (status == FC_OK)
-            status = ops->gemm(b->device, b->stream, &g, err);
-        if (status == FC_OK)
-            status = ops->event_record(b->device, b->to, b->stream, err);
-        if (status == FC_OK)
-            status = ops->event_elapsed(b->device, b->from, b->to, &ns, err);
+            status = timed_gemm(b, &g, &ns, err);
+        double gemm_share = core_share(b);
         if (status != FC_OK)
             return status;
         if (i < 0)
             continue;
-        fma[i] = flops;
-        gemm[i] = 2.0 * n * n * n * 1e9 / ns;
+        out->fma[i] = flops;
+        out->gemm[i] = 2.0 * n * n * n * 1e9 / ns;
+        out->fma_alone[i] = out->fma[i] / fma_share;
+        out->gemm_alone[i] = out->gemm[i] / gemm_share;
     }
     return FC_OK;
 }
@@ -74,34 +99,49 @@ static enum fc_status verify(struct bench *b, enum fc_dtype dtype, int n,
     return status;
 }
 
+static void print(const struct bench *b, enum fc_dtype dtype, int n, int repeats,
+                  struct rates *r)
+{
+    size_t count = (size_t)repeats;
+    double gemm = fc_median_in_place(r->gemm, count);
+    double fma = fc_median_in_place(r->fma, count);
+    double gemm_alone = fc_median_in_place(r->gemm_alone, count);
+    double fma_alone = fc_median_in_place(r->fma_alone, count);
+    const char *name = fc_dtype_name(dtype);
+    char target[16] = "-";
+    if (dtype == FC_DTYPE_FP32)
+        snprintf(target, sizeof target, "%.2f", TARGET);
+    printf("gemm/fma.%s.n%d.cores%d %.3f %s\n", name, n, b->info.threads, gemm / fma,
+           target);
+    printf(
+        "# %s: GEMM %.1f, FMA loop %.1f GFLOP/s; without other programs' share of the "
+        "cores: %.1f, %.1f, ratio %.3f\n",
+        name, gemm / 1e9, fma / 1e9, gemm_alone / 1e9, fma_alone / 1e9,
+        gemm_alone / fma_alone);
+}
+
 static enum fc_status one(struct bench *b, enum fc_dtype dtype, int n, int repeats,
                           struct fc_error *err)
 {
-    double gemm[REPEATS_MAX], fma[REPEATS_MAX];
-    size_t bytes = (size_t)n * (size_t)n * sizeof(double), made = 0;
+    struct rates rates;
+    size_t count = (size_t)n * (size_t)n, bytes = count * sizeof(double), made = 0;
     void **matrix[] = {&b->a, &b->b, &b->c};
     enum fc_status status = FC_OK;
-    for (; made < 3 && status == FC_OK; made++)
+    while (made < 3 && status == FC_OK) {
         status = b->device->ops->alloc(b->device, bytes, matrix[made], err);
+        made += status == FC_OK;
+    }
     if (status == FC_OK)
         status = verify(b, dtype, n, err);
-    for (size_t i = 0; i < 2 && status == FC_OK; i++)
-        status = b->device->ops->fill(
-            b->device, b->stream, *matrix[i], (size_t)n * (size_t)n, dtype,
-            (struct fc_pattern){.kind = FC_PATTERN_RANDOM, .seed = 10 + i}, err);
-    if (status == FC_OK)
-        status = rates(b, dtype, n, repeats, gemm, fma, err);
-    if (status == FC_OK) {
-        double g = fc_median_in_place(gemm, (size_t)repeats);
-        double f = fc_median_in_place(fma, (size_t)repeats);
-        char target[16] = "-";
-        if (dtype == FC_DTYPE_FP32)
-            snprintf(target, sizeof target, "%.2f", TARGET);
-        printf("gemm/fma.%s.n%d.cores%d %.3f %s\n", fc_dtype_name(dtype), n,
-               b->info.threads, g / f, target);
-        printf("# %s: GEMM %.1f, FMA loop %.1f GFLOP/s\n", fc_dtype_name(dtype),
-               g / 1e9, f / 1e9);
+    for (size_t i = 0; i < 2 && status == FC_OK; i++) {
+        struct fc_pattern random = {.kind = FC_PATTERN_RANDOM, .seed = 10 + i};
+        status = b->device->ops->fill(b->device, b->stream, *matrix[i], count, dtype,
+                                      random, err);
     }
+    if (status == FC_OK)
+        status = measure(b, dtype, n, repeats, &rates, err);
+    if (status == FC_OK)
+        print(b, dtype, n, repeats, &rates);
     for (size_t i = 0; i < made; i++)
         b->device->ops->free(b->device, *matrix[i], bytes);
     return status;

@@ -10,7 +10,7 @@
 export ASAN_OPTIONS=exitcode=99:fast_unwind_on_malloc=0:${ASAN_OPTIONS-}
 export UBSAN_OPTIONS=exitcode=99:print_stacktrace=1:${UBSAN_OPTIONS-}
 run=$scratch/run
-timeout -k 5 240 mpirun -q -np 2 --host localhost:2 \
+timeout -k 5 400 mpirun -q -np 2 --host localhost:2 \
     "${top_builddir:?}/fabricheck" run --level quick --out "$run" \
     >"$scratch/out" 2>"$scratch/err" </dev/null
 status=$?

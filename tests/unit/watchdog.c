@@ -42,6 +42,17 @@ static int drop_folder(void **state)
     return 0;
 }
 
+/* What rank 0 leaves for the others when it has judged: its exit status. */
+static void answer(const struct folder *f, const char *digit)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/ending", f->path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(digit, file);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* What a child did before it ended. */
 struct ended {
     int status;
@@ -159,6 +170,13 @@ static void in_time(struct fc_watchdog *wd)
     fc_watchdog_close(wd);
 }
 
+static void waits_long(struct fc_watchdog *wd)
+{
+    fc_watchdog_push(wd, "commit", FC_WAIT_CONTROL, 15 * FC_NS_PER_S);
+    for (;;)
+        pause();
+}
+
 static void asks_to_end(struct fc_watchdog *wd)
 {
     fc_watchdog_end(wd, "waited 60 s for the other ranks in 'commit'");
@@ -167,6 +185,7 @@ static void asks_to_end(struct fc_watchdog *wd)
 static void spool_names_a_local_hang(void **state)
 {
     struct fc_journal_text text;
+    answer(*state, "3");
     struct ended e = run_child(*state, 5, false, sleep_past);
     assert_true(WIFEXITED(e.status));
     assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_INCONCLUSIVE);
@@ -199,6 +218,7 @@ static void journal_gets_event_record_and_end(void **state)
 static void every_level_counts(void **state)
 {
     struct fc_journal_text text;
+    answer(*state, "3");
     struct ended e = run_child(*state, 1, false, outer_passes);
     assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_INCONCLUSIVE);
     read_lines(*state, 1, false, &text);
@@ -217,6 +237,7 @@ static void does_not_bite_in_time(void **state)
 static void ends_when_asked(void **state)
 {
     struct fc_journal_text text;
+    answer(*state, "3");
     struct ended e = run_child(*state, 3, false, asks_to_end);
     assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_INCONCLUSIVE);
     read_lines(*state, 3, false, &text);
@@ -236,6 +257,7 @@ static void signals_end_it(void **state)
                    {SIGUSR1, "SIGUSR1"},
                    {SIGUSR2, "SIGUSR2"}};
     const struct folder *f = *state;
+    answer(f, "3");
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         int ready[2];
         assert_int_equal(pipe(ready), 0);
@@ -273,13 +295,64 @@ static void signals_end_it(void **state)
     }
 }
 
+static void ends_with_the_judgement_of_rank_0(void **state)
+{
+    answer(*state, "1");
+    struct ended e = run_child(*state, 4, false, sleep_past);
+    assert_true(WIFEXITED(e.status));
+    assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_FAIL);
+}
+
+/* Another rank's marker ends a rank that waits, although its own deadline is far. */
+static void follows_another_rank(void **state)
+{
+    struct fc_journal_text text;
+    const struct folder *f = *state;
+    answer(f, "1");
+    struct ended e = run_child(f, 6, false, waits_long);
+    assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_FAIL);
+    read_lines(f, 6, false, &text);
+    assert_text(find(&text, "event"), "kind", "signal");
+    assert_text(find(&text, "event"), "message",
+                "told to end by another rank while in commit");
+    fc_journal_text_free(&text);
+}
+
+static int judges(void *arg)
+{
+    (void)arg;
+    return FC_EXIT_FAIL;
+}
+
+static void judged_and_hung(struct fc_watchdog *wd)
+{
+    fc_watchdog_last_words(wd, judges, NULL);
+    sleep_past(wd);
+}
+
+static void rank_0_ends_with_its_judgement(void **state)
+{
+    const struct folder *f = *state;
+    char path[96];
+    struct ended e = run_child(f, 0, true, judged_and_hung);
+    assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_FAIL);
+    snprintf(path, sizeof path, "%s/ending", f->path);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_folder, drop_folder)
     const struct CMUnitTest tests[] = {
-        TEST(spool_names_a_local_hang), TEST(journal_gets_event_record_and_end),
-        TEST(every_level_counts),       TEST(does_not_bite_in_time),
-        TEST(ends_when_asked),          TEST(signals_end_it),
+        TEST(spool_names_a_local_hang),
+        TEST(journal_gets_event_record_and_end),
+        TEST(every_level_counts),
+        TEST(does_not_bite_in_time),
+        TEST(ends_when_asked),
+        TEST(signals_end_it),
+        TEST(ends_with_the_judgement_of_rank_0),
+        TEST(follows_another_rank),
+        TEST(rank_0_ends_with_its_judgement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
