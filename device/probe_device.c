@@ -216,10 +216,13 @@ static enum fc_status open_samplers(const struct bench *b, struct fc_trial *tria
     const struct effort *e = b->effort;
     size_t times = b->focus->attempt > 1 ? RETEST_FACTOR : 1;
     enum fc_status status = FC_OK;
-    for (int i = 0; i < FC_TRIAL_HALVES && status == FC_OK; i++)
-        status =
-            fc_sampler_open(&trial->half[i].sampler, e->min * times, e->max * times,
-                            e->tolerance, e->budget_ns * times, err);
+    for (int i = 0; i < FC_TRIAL_HALVES && status == FC_OK; i++) {
+        struct fc_trial_half *half = &trial->half[i];
+        status = fc_sampler_open(&half->sampler, e->min * times, e->max * times,
+                                 e->tolerance, e->budget_ns * times, err);
+        if (status == FC_OK)
+            status = fc_sampler_open(&half->alone, 1, e->max * times, 0.0, 0, err);
+    }
     return status;
 }
 
@@ -279,24 +282,28 @@ static enum fc_status record_status(enum fc_status status)
     }
 }
 
-/* The best of the ceiling; where other programs had the cores for part of the time,
- * that part of it. */
+/* The best of the ceiling. Where other programs had the cores for part of the time:
+ * what the ceiling would have been without them, times the part that they left. */
 static void set_limit(struct fc_record *r, const struct bench *b,
                       const struct fc_trial *trial, const struct naming *naming,
                       char *basis, size_t basis_bytes)
 {
     const struct fc_summary peak =
         scaled(&trial->half[FC_TRIAL_PEAK].sampler, naming->unit);
-    const struct fc_summary share = scaled(&trial->half[FC_TRIAL_RATE].share, 1.0);
+    const struct fc_summary alone =
+        scaled(&trial->half[FC_TRIAL_RATE].alone, naming->unit);
+    const struct fc_summary peak_alone =
+        scaled(&trial->half[FC_TRIAL_PEAK].alone, naming->unit);
+    const double share = r->value.median / alone.median;
     const int cores = b->dev.info.threads;
     char rest[80] = "";
     if (naming->variant || !peak.n)
         return;
-    r->limit = peak.max;
-    if (share.n && share.median < CORE_SHARE_MIN) {
-        r->limit *= share.median;
+    r->limit = fmax(peak.max, peak_alone.median);
+    if (share < CORE_SHARE_MIN) {
+        r->limit *= share;
         snprintf(rest, sizeof rest, ", times the %.0f %% of the cores that others left",
-                 100.0 * share.median);
+                 100.0 * share);
     }
     snprintf(basis, basis_bytes, "%s on %d core%s, %s, best of %zu%s", naming->ceiling,
              cores, cores == 1 ? "" : "s", naming->instructions, peak.n, rest);
@@ -353,7 +360,7 @@ static void close_samplers(struct fc_trial *trial)
 {
     for (int i = 0; i < FC_TRIAL_HALVES; i++) {
         fc_sampler_close(&trial->half[i].sampler);
-        fc_sampler_close(&trial->half[i].share);
+        fc_sampler_close(&trial->half[i].alone);
     }
 }
 

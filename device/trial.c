@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/trial.h"
 
+/* Less is noise of the clocks. */
+#define SHARE_MIN 0.01
+
 void fc_trial_fault(struct fc_trial_half *half, enum fc_status status,
                     const struct fc_error *err)
 {
@@ -37,7 +40,8 @@ static void measure(struct fc_trial *trial, struct fc_trial_half *half)
     enum fc_status status = half->measure(trial->work, &rate, &err);
     if (status == FC_OK) {
         fc_sampler_add(&half->sampler, rate);
-        fc_sampler_add(&half->share, trial->core_share(trial->work));
+        double share = trial->core_share(trial->work);
+        fc_sampler_add(&half->alone, rate / (share > SHARE_MIN ? share : SHARE_MIN));
         status = half->check ? half->check(trial->work, &wrong, &err) : FC_OK;
     }
     if (status != FC_OK)

@@ -22,7 +22,7 @@ struct fc_trial_half {
     enum fc_status (*check)(void *work, uint64_t *out_wrong, struct fc_error *err);
 
     struct fc_sampler sampler;
-    struct fc_sampler share; /* core_share of each measurement */
+    struct fc_sampler alone; /* each rate over its core_share: had it been alone */
     enum fc_status status;   /* the first fault, FC_WRONG included */
     struct fc_error why;
     bool over;
