@@ -28,7 +28,16 @@ FC_SANITIZED = $(FC_UNIT) tests/mpi/sanitized-run.sh
 AM_TESTS_ENVIRONMENT = \
 	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
 	LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0'; \
-	export top_srcdir top_builddir LSAN_OPTIONS;
+	LOCPATH='$(abs_top_builddir)/tests/locale'; \
+	export top_srcdir top_builddir LSAN_OPTIONS LOCPATH;
+
+# A locale with decimal commas. Without the sources of locales the tests that want one skip.
+check_DATA = tests/locale/de_DE.UTF-8
+tests/locale/de_DE.UTF-8:
+	@$(MKDIR_P) tests/locale
+	-$(AM_V_GEN)localedef -i de_DE -f UTF-8 $@
+clean-local:
+	rm -rf tests/locale
 
 FC_UNIT = \
 	tests/unit/config \

@@ -128,31 +128,48 @@ void fc_rule_collective_hung(const struct fc_case *c)
     free(quiet);
 }
 
+/* Rank 0 notes the silent ones; its own silence shows in a journal that has no end
+ * although other ranks say how they ended. */
+static bool rank_0_is_silent(const struct fc_evidence *ev)
+{
+    for (size_t i = 0; i < ev->events; i++)
+        if (ev->event[i].rank == 0)
+            return false;
+    return !ev->end &&
+           count_kind(ev, "signal", NULL) + count_kind(ev, "deadline", NULL);
+}
+
+static void find_silent(const struct fc_case *c, const struct fc_ev_event *e,
+                        size_t silent)
+{
+    bool blames = silence_blames(c->ev, silent);
+    struct fc_finding f = {
+        .severity = blames ? FC_SEV_FAIL : FC_SEV_WARN,
+        .confidence = blames ? FC_CONF_MEDIUM : FC_CONF_LOW,
+        .check = c->rule->id,
+        .node = e->node,
+        .rank = e->rank,
+        .cause = blames
+                     ? "the process was killed (out of memory, a crash) or its node is "
+                       "gone"
+                     : "it was killed and the launcher ended the rest, or the run "
+                       "was told to end and its word did not reach the run's folder",
+        .remedy = "look at the node: is it up, and does its kernel log name the "
+                  "process?"};
+    fc_find(c->out, &f, "left no trace when the run ended, %zu of %zu ranks did%s%s",
+            c->ev->ranks > silent ? c->ev->ranks - silent : 0, c->ev->ranks,
+            e->phase[0] ? "; phase " : "", fc_clip(e->phase).s);
+}
+
 void fc_rule_silent(const struct fc_case *c)
 {
     size_t count;
     const struct fc_ev_event **event = of_ranks(c, "silent", NULL, &count);
-    bool blames = silence_blames(c->ev, count);
-    for (size_t i = 0; event && i < count; i++) {
-        const struct fc_ev_event *e = event[i];
-        struct fc_finding f = {
-            .severity = blames ? FC_SEV_FAIL : FC_SEV_WARN,
-            .confidence = blames ? FC_CONF_MEDIUM : FC_CONF_LOW,
-            .check = c->rule->id,
-            .node = e->node,
-            .rank = e->rank,
-            .cause =
-                blames
-                    ? "the process was killed (out of memory, a crash) or its node is "
-                      "gone"
-                    : "the run was told to end, or most ranks cannot write to the "
-                      "run's folder",
-            .remedy = "look at the node: is it up, and does its kernel log name the "
-                      "process?"};
-        fc_find(c->out, &f,
-                "left no trace when the run ended, %zu of %zu ranks did%s%s",
-                c->ev->ranks > count ? c->ev->ranks - count : 0, c->ev->ranks,
-                e->phase[0] ? "; phase " : "", fc_clip(e->phase).s);
+    for (size_t i = 0; event && i < count; i++)
+        find_silent(c, event[i], count);
+    if (rank_0_is_silent(c->ev)) {
+        struct fc_ev_event first = {.node = fc_ev_node_of_rank(c->ev, 0), .phase = ""};
+        find_silent(c, &first, count + 1);
     }
     free(event);
 }
