@@ -128,13 +128,18 @@ void fc_rule_collective_hung(const struct fc_case *c)
     free(quiet);
 }
 
-/* Rank 0 notes the silent ones; its own silence shows in a journal that has no end
- * although other ranks say how they ended. */
-static bool rank_0_is_silent(const struct fc_evidence *ev)
+static bool has_event(const struct fc_evidence *ev, int rank)
 {
     for (size_t i = 0; i < ev->events; i++)
-        if (ev->event[i].rank == 0)
-            return false;
+        if (ev->event[i].rank == rank)
+            return true;
+    return false;
+}
+
+/* Rank 0 notes the silent ones. When it is itself among them, the journal has no end
+ * although other ranks say how they ended: whoever does not is silent. */
+static bool nobody_noted(const struct fc_evidence *ev)
+{
     return !ev->end &&
            count_kind(ev, "signal", NULL) + count_kind(ev, "deadline", NULL);
 }
@@ -163,13 +168,19 @@ static void find_silent(const struct fc_case *c, const struct fc_ev_event *e,
 
 void fc_rule_silent(const struct fc_case *c)
 {
-    size_t count;
+    const struct fc_evidence *ev = c->ev;
+    size_t count, unnoted = 0;
     const struct fc_ev_event **event = of_ranks(c, "silent", NULL, &count);
+    for (size_t i = 0; i < ev->ranks && nobody_noted(ev); i++)
+        unnoted += !has_event(ev, ev->rank[i].rank);
     for (size_t i = 0; event && i < count; i++)
-        find_silent(c, event[i], count);
-    if (rank_0_is_silent(c->ev)) {
-        struct fc_ev_event first = {.node = fc_ev_node_of_rank(c->ev, 0), .phase = ""};
-        find_silent(c, &first, count + 1);
+        find_silent(c, event[i], count + unnoted);
+    for (size_t i = 0; i < ev->ranks && unnoted; i++) {
+        int rank = ev->rank[i].rank;
+        struct fc_ev_event quiet = {
+            .rank = rank, .node = fc_ev_node_of_rank(ev, rank), .phase = ""};
+        if (!has_event(ev, rank))
+            find_silent(c, &quiet, count + unnoted);
     }
     free(event);
 }
