@@ -128,12 +128,24 @@ void fc_rule_collective_hung(const struct fc_case *c)
     free(quiet);
 }
 
-static bool has_event(const struct fc_evidence *ev, int rank)
+static int by_number(const void *a, const void *b)
 {
-    for (size_t i = 0; i < ev->events; i++)
-        if (ev->event[i].rank == rank)
-            return true;
-    return false;
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* The ranks that any event speaks of, sorted; malloc'd. */
+static int *heard_of(const struct fc_case *c)
+{
+    int *rank = malloc((c->ev->events + 1) * sizeof *rank);
+    if (!rank) {
+        c->out->status = FC_NOMEM;
+        return NULL;
+    }
+    for (size_t i = 0; i < c->ev->events; i++)
+        rank[i] = c->ev->event[i].rank;
+    qsort(rank, c->ev->events, sizeof *rank, by_number);
+    return rank;
 }
 
 /* Rank 0 notes the silent ones. When it is itself among them, the journal has no end
@@ -171,17 +183,22 @@ void fc_rule_silent(const struct fc_case *c)
     const struct fc_evidence *ev = c->ev;
     size_t count, unnoted = 0;
     const struct fc_ev_event **event = of_ranks(c, "silent", NULL, &count);
-    for (size_t i = 0; i < ev->ranks && nobody_noted(ev); i++)
-        unnoted += !has_event(ev, ev->rank[i].rank);
+    int *heard = heard_of(c);
+    struct fc_ev_event *quiet = calloc(ev->ranks + 1, sizeof *quiet);
+    for (size_t i = 0; i < ev->ranks && heard && quiet && nobody_noted(ev); i++) {
+        int rank = ev->rank[i].rank;
+        if (!bsearch(&rank, heard, ev->events, sizeof *heard, by_number))
+            quiet[unnoted++] = (struct fc_ev_event){
+                .rank = rank, .node = fc_ev_node_of_rank(ev, rank), .phase = ""};
+    }
+    if (!quiet)
+        c->out->status = FC_NOMEM;
     for (size_t i = 0; event && i < count; i++)
         find_silent(c, event[i], count + unnoted);
-    for (size_t i = 0; i < ev->ranks && unnoted; i++) {
-        int rank = ev->rank[i].rank;
-        struct fc_ev_event quiet = {
-            .rank = rank, .node = fc_ev_node_of_rank(ev, rank), .phase = ""};
-        if (!has_event(ev, rank))
-            find_silent(c, &quiet, count + unnoted);
-    }
+    for (size_t i = 0; i < unnoted; i++)
+        find_silent(c, &quiet[i], count + unnoted);
+    free(quiet);
+    free(heard);
     free(event);
 }
 
