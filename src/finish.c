@@ -130,6 +130,7 @@ int fc_finish(struct fc_session *s, const char *reason)
     struct fc_error err = {""};
     char path[4200];
     json_t *report = NULL;
+    fc_log_step(NULL);
     enum fc_status status = note_trouble(s, &err);
     if (status == FC_OK)
         status = write_end(s, reason, &err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* fc_phase_commit: what ranks have measured becomes part of the journal. */
 #include "core/journal.h"
+#include "core/log.h"
 #include "core/run.h"
 
 #include <stdlib.h>
@@ -45,6 +46,8 @@ enum fc_status fc_phase_commit(struct fc_run *run, const char *name,
     char *text = NULL;
     size_t bytes = 0, lines = 0;
     struct taking t = {.journal = run->journal};
+    if (run->journal)
+        fc_log_step(name);
     /* What fails before the gather must not keep this rank from it: it gives nothing,
      * the lines stay in its sink, and the agreement carries the reason. */
     enum fc_status mine = fc_sink_peek(run->sink, &text, &bytes, &lines, err);
