@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034
 # What the test scripts share: TAP on stdout, a scratch folder that is removed, mpirun with
 # the flags a shared small machine needs. Sourced; expects bash, $top_builddir, $top_srcdir.
 set -u

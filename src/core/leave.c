@@ -97,8 +97,8 @@ static void write_end(const struct fc_leave *who, const char *message)
         say(who, err.text);
 }
 
-/* Rank 0: tells the others how it ended, gives them time to read it, and takes the marker
- * away. */
+/* Rank 0: tells the others how it ended, gives them time to read it, and takes the
+ * marker away. */
 static void tell_status(const struct fc_leave *who, int status)
 {
     char path[4200], digit = (char)('0' + status);

@@ -40,8 +40,8 @@ static size_t put_who(char *line, size_t room)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* One write a line: lines of several ranks do not mix. Nothing can be done about a closed
- * stderr. */
+/* One write a line: lines of several ranks do not mix. Nothing can be done about a
+ * closed stderr. */
 static void put(const char *line, size_t bytes)
 {
     if (write(STDERR_FILENO, line, bytes) < 0)

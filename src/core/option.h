@@ -48,7 +48,10 @@ struct fc_option {
     bool in_profile;  /* may be set in a profile's [run] section */
 };
 
-#define FC_OPTION_END {.name = NULL}
+#define FC_OPTION_END                                                                  \
+    {                                                                                  \
+        .name = NULL                                                                   \
+    }
 
 /* Zeroes nothing: `values` must be zeroed by the caller. Applies the defaults. */
 enum fc_status fc_options_init(const struct fc_option *table, void *values,
@@ -58,8 +61,9 @@ enum fc_status fc_options_init(const struct fc_option *table, void *values,
  * abbreviations of long names are refused. Positional words are appended to
  * `positional` (NULL: any positional word is an error). "--help" and "-h" set
  * *out_help. */
-enum fc_status fc_options_parse(const struct fc_option *table, int argc, char *const *argv,
-                                void *values, struct fc_words *positional, bool *out_help,
+enum fc_status fc_options_parse(const struct fc_option *table, int argc,
+                                char *const *argv, void *values,
+                                struct fc_words *positional, bool *out_help,
                                 struct fc_error *err) FC_MUST_USE;
 
 /* Sets one option by name as a profile does ("--NAME: …" in errors becomes `where`). A

@@ -19,14 +19,15 @@
 struct fc_schedule {
     uint32_t n, rounds;
     uint64_t seed;
-    uint32_t *label;    /* member -> place in the circle */
-    uint32_t *member;   /* place -> member */
+    uint32_t *label;  /* member -> place in the circle */
+    uint32_t *member; /* place -> member */
 };
 
 enum fc_status fc_schedule_open(struct fc_schedule *s, uint32_t n, uint64_t seed,
                                 struct fc_error *err) FC_MUST_USE;
 /* The partner of `member` in `round`, or -1 when it rests. */
-int64_t fc_schedule_partner(const struct fc_schedule *s, uint32_t round, uint32_t member);
+int64_t fc_schedule_partner(const struct fc_schedule *s, uint32_t round,
+                            uint32_t member);
 void fc_schedule_close(struct fc_schedule *s);
 
 #endif

@@ -92,8 +92,8 @@ static const struct level *nearest(const struct fc_watchdog *wd)
     return best;
 }
 
-/* The ways out. Called on the watchdog's thread with the lock held: the rank's own thread
- * can change nothing any more. */
+/* The ways out. Called on the watchdog's thread with the lock held: the rank's own
+ * thread can change nothing any more. */
 static _Noreturn void leave(const struct fc_watchdog *wd, const char *kind,
                             const struct level *level, const char *message)
 {
@@ -143,8 +143,8 @@ static _Noreturn void leave_asked(const struct fc_watchdog *wd)
     leave(wd, "deadline", &level, wd->asked);
 }
 
-/* Looks for another rank's marker, at most once a second and only when this rank has been
- * in one step for a second: a healthy run makes no such look. */
+/* Looks for another rank's marker, at most once a second and only when this rank has
+ * been in one step for a second: a healthy run makes no such look. */
 static void look_for_marker(struct fc_watchdog *wd, uint64_t now)
 {
     const struct level *level = top(wd);

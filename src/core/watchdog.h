@@ -3,11 +3,11 @@
  *
  * Every wait and every timed section is pushed with a name, a kind and a deadline, and
  * popped when it ends; they nest, and each level's deadline counts. When one passes, or
- * a signal (SIGTERM, SIGINT, SIGUSR1, SIGUSR2) arrives through the self-pipe, or another
- * rank has left its marker (leave.h), the watchdog saves what the rank has not committed
- * with an `event` line, lets rank 0 run its last words (they write `end` and judge;
- * without them it writes `end` itself), and ends the process by _exit. It never calls MPI
- * and never returns into it.
+ * a signal (SIGTERM, SIGINT, SIGUSR1, SIGUSR2) arrives through the self-pipe, or
+ * another rank has left its marker (leave.h), the watchdog saves what the rank has not
+ * committed with an `event` line, lets rank 0 run its last words (they write `end` and
+ * judge; without them it writes `end` itself), and ends the process by _exit. It never
+ * calls MPI and never returns into it.
  * Collective: no. Refuses to know: MPI, what a phase does.
  */
 #ifndef FC_CORE_WATCHDOG_H

@@ -30,7 +30,7 @@ FNR == 1 { begin = 0 }
 # columns, not bytes: the bytes that continue a UTF-8 character do not count
 { text = $0; gsub(/[\200-\277]/, "", text) }
 length(text) > 88 { say("longer than 88 columns") }
-/^[ \t]*typedef[ \t]+(struct|union|enum)/ { say("typedef of a struct") }
+/^[ \t]*typedef[ \t]+(struct|union|enum)[^(]*$/ { say("typedef of a struct") }
 /^\{/ { begin = FNR }
 /^\}/ && begin {
     if (FNR - begin + 1 > 70) say("function of " FNR - begin + 1 " lines")
@@ -50,7 +50,7 @@ BEGIN {
     # the commands and how they end, the log; a worker's stdout is its parent's log
     may_print = "^src/(main|cli|cmd_[a-z_]*|finish|core/log|core/worker_main)\\.c$"
     # processes that hold nothing to clean up, and the watchdog, which ends a lost rank
-    may_end = "^src/(main|core/watchdog|core/worker_main|core/spawner[a-z_]*)\\.c$"
+    may_end = "^src/(main|core/leave|core/watchdog|core/worker_main|core/spawner[a-z_]*)\\.c$"
 }
 FNR == 1 { in_comment = 0 }
 {

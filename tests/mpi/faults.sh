@@ -14,6 +14,17 @@ export FABRICHECK_DEADLINE=10s
 draw() { echo $((RANDOM % 2)); }
 nodes="n0 n1"
 
+# Slowness is not judged on a machine that others use at the same time: then, and only
+# then, the truth is 3 where a quiet machine gives 1.
+others_were_busy() {
+    [ "$(jq '[.findings[] | select(.check == "config.foreign_load")] | length' report.json)" -gt 0 ]
+}
+
+# as_expected GOT WANTED
+as_expected() {
+    [ "$1" = "$2" ] || { [ "$1:$2" = 3:1 ] && others_were_busy; }
+}
+
 # faulty NAME STATUS CHECK FAULT [ARGS…]: FAULT on rank $victim.
 faulty() {
     local name=$1 status=$2 check=$3 fault=$4 dir=$scratch/run-$tests
@@ -22,9 +33,10 @@ faulty() {
         >out 2>err
     local got=$?
     show out
-    ok "$name: status $status" [ $got = "$status" ]
     "$double" judge "$dir" --json >report.json 2>judge-err
-    ok "$name: judged offline with status $status" [ $? = "$status" ]
+    ok "$name: judged offline with status $status" as_expected $? "$status"
+    # mpirun's own status tells the signal that ended a rank
+    ok "$name: status $status" as_expected "$([ $got -gt 128 ] && echo 3 || echo $got)" "$status"
     ok "$name: check $check names n$victim" blames "$check" "n$victim"
     ok "$name: n$((1 - victim)) is not blamed" innocent "n$((1 - victim))"
     ok "$name: stamped simulated" grep -q '"simulated":true' "$dir/journal.jsonl"
@@ -74,7 +86,7 @@ run_fault "wrong GEMM" 1 result.wrong gemm:wrong:RANK:from=3 --probes device
 run_fault "wrong copy" 1 result.wrong copy:wrong:RANK:from=2 --probes device
 run_fault "dead GEMM" 1 result.failed gemm:dead:RANK:from=2 --probes device
 run_fault "hung GEMM" 1 rank.hung gemm:hang:RANK:from=2 --probes device
-run_fault "crash in GEMM" 1 rank.silent gemm:crash:RANK:from=2 --probes device
+run_fault "crash in GEMM" 3 rank.silent gemm:crash:RANK:from=2 --probes device
 run_fault "wrong all-reduce at one size" 1 result.wrong all_reduce:wrong:RANK:bytes=65536 \
     --probes collectives
 run_fault "dead all-reduce" 1 result.failed all_reduce:dead:RANK:from=5 --probes collectives

@@ -13,11 +13,9 @@ healthy() {
     local status=$?
     show out
     [ $status = 0 ] || show err
-    # On a busy machine a floor may be missed, and ranks that share cores have no limit to
-    # be held against: neither is a wrong answer here; a wrong result or a crash is.
+    # On a busy machine a floor may be missed, and of many ranks that share a core not all
+    # have a limit: neither is a wrong answer here; a wrong result or a crash is.
     ok "$name: measured and judged" grep -qE "^(0|1|3)$" <<<$status
-    [ "$ranks" -le "$(nproc)" ] ||
-        ok "$name: shared cores are no pass" [ $status != 0 ]
     ok "$name: $ranks ranks on $nodes nodes" \
         grep -q "\"ranks\":$ranks,\"nodes\":$nodes," "$dir/journal.jsonl"
     ok "$name: complete" grep -q '"type":"end".*"status":"complete"' "$dir/journal.jsonl"
