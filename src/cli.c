@@ -13,7 +13,7 @@
 
 static const struct fc_command commands[] = {
     {"run", "run [options]", "measure this cluster and give a verdict", fc_cmd_run},
-    {"judge", "judge RUN… [options]", "judge a run again from its journal",
+    {"judge", "judge RUN... [options]", "judge a run again from its journal",
      fc_cmd_judge},
     {"report", "report RUN [options]", "render a run's report", fc_cmd_report},
     {"list", "list [options]", "show probes, metrics, checks and floors", fc_cmd_list},

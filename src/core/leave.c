@@ -63,6 +63,26 @@ static void say(const struct fc_leave *who, const char *text)
     dprintf(STDERR_FILENO, "[%s:%d %s] %s\n", who->node, who->rank, who->phase, text);
 }
 
+/* Into the run's folder, or, where that is not shared and so not here, into a place of
+ * this node, which is said. */
+static enum fc_status spool(const struct fc_leave *who, const char *text, size_t bytes,
+                            struct fc_error *err)
+{
+    char path[4200];
+    const char *name = strrchr(who->dir, '/'), *tmp = getenv("TMPDIR");
+    fc_journal_spool_path(who->dir, who->rank, path, sizeof path);
+    if (fc_journal_spool(path, text, bytes, err) == FC_OK)
+        return FC_OK;
+    struct fc_error why = *err;
+    snprintf(path, sizeof path, "%.2000s/%.200s-spool-%d.jsonl",
+             tmp && *tmp ? tmp : "/tmp", name ? name + 1 : who->dir, who->rank);
+    enum fc_status status = fc_journal_spool(path, text, bytes, err);
+    if (status == FC_OK)
+        dprintf(STDERR_FILENO, "[%s:%d %s] %s; saved in '%s'\n", who->node, who->rank,
+                who->phase, why.text, path);
+    return status;
+}
+
 /* What the rank holds: rank 0's into the journal, others' into a spool. */
 static void save(const struct fc_leave *who, const struct fc_leave_reason *why)
 {
@@ -72,13 +92,10 @@ static void save(const struct fc_leave *who, const struct fc_leave_reason *why)
     enum fc_status status = fc_sink_add_line(who->sink, event_line(who, why), &err);
     if (status == FC_OK)
         status = fc_sink_peek(who->sink, &text, &bytes, &lines, &err);
-    if (status == FC_OK && who->journal) {
+    if (status == FC_OK && who->journal)
         status = fc_journal_append(who->journal, text, bytes, &err);
-    } else if (status == FC_OK && who->dir[0]) {
-        char path[4200];
-        fc_journal_spool_path(who->dir, who->rank, path, sizeof path);
-        status = fc_journal_spool(path, text, bytes, &err);
-    }
+    else if (status == FC_OK && who->dir[0])
+        status = spool(who, text, bytes, &err);
     if (status != FC_OK) {
         fc_prefix(&err, "%zu lines could not be saved", lines);
         say(who, err.text);
@@ -117,7 +134,8 @@ static int learn_status(const struct fc_leave *who)
 {
     char path[4200], digit;
     marker_path(who, path, sizeof path);
-    for (uint64_t end = fc_now_ns() + LINGER_NS; fc_now_ns() < end;) {
+    for (uint64_t end = fc_now_ns() + LINGER_NS;
+         fc_now_ns() < end && access(who->dir, F_OK) == 0;) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd >= 0 ? read(fd, &digit, 1) : 0;
         if (fd >= 0)

@@ -215,6 +215,20 @@ static void journal_gets_event_record_and_end(void **state)
     fc_journal_text_free(&text);
 }
 
+/* The run's folder is not shared: what the rank knows is saved on its own node. */
+static void spools_elsewhere_without_the_folder(void **state)
+{
+    const struct folder *f = *state;
+    struct folder gone;
+    char path[160];
+    snprintf(gone.path, sizeof gone.path, "%s/gone", f->path);
+    assert_int_equal(setenv("TMPDIR", f->path, 1), 0);
+    struct ended e = run_child(&gone, 7, false, sleep_past);
+    assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_INCONCLUSIVE);
+    snprintf(path, sizeof path, "%s/gone-spool-7.jsonl", f->path);
+    assert_int_equal(access(path, R_OK), 0);
+}
+
 static void every_level_counts(void **state)
 {
     struct fc_journal_text text;
@@ -346,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(spool_names_a_local_hang),
         TEST(journal_gets_event_record_and_end),
+        TEST(spools_elsewhere_without_the_folder),
         TEST(every_level_counts),
         TEST(does_not_bite_in_time),
         TEST(ends_when_asked),
