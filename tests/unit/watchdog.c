@@ -221,7 +221,7 @@ static void spools_elsewhere_without_the_folder(void **state)
     const struct folder *f = *state;
     struct folder gone;
     char path[160];
-    snprintf(gone.path, sizeof gone.path, "%s/gone", f->path);
+    snprintf(gone.path, sizeof gone.path, "%.50s/gone", f->path);
     assert_int_equal(setenv("TMPDIR", f->path, 1), 0);
     struct ended e = run_child(&gone, 7, false, sleep_past);
     assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_INCONCLUSIVE);
