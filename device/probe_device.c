@@ -51,14 +51,15 @@ struct effort {
     size_t min, max;
     double tolerance;
     uint64_t budget_ns;
-    double cost_s; /* all three, with their preparation */
+    double cost_s;  /* all three, with their preparation */
+    double n_scale; /* larger products come nearer to the peak, and take longer */
 };
 
 static const struct effort efforts[] = {
-    [FC_LEVEL_QUICK] = {5, 9, 0.02, 600 * FC_NS_PER_MS, 3.0},
-    [FC_LEVEL_STANDARD] = {7, 25, 0.01, 4 * FC_NS_PER_S, 15.0},
-    [FC_LEVEL_FULL] = {15, 51, 0.005, 12 * FC_NS_PER_S, 45.0},
-    [FC_LEVEL_SOAK] = {15, 51, 0.005, 12 * FC_NS_PER_S, 45.0},
+    [FC_LEVEL_QUICK] = {5, 9, 0.02, 600 * FC_NS_PER_MS, 3.0, 1},
+    [FC_LEVEL_STANDARD] = {7, 25, 0.01, 4 * FC_NS_PER_S, 15.0, 2},
+    [FC_LEVEL_FULL] = {15, 51, 0.005, 12 * FC_NS_PER_S, 45.0, 3},
+    [FC_LEVEL_SOAK] = {15, 51, 0.005, 12 * FC_NS_PER_S, 45.0, 3},
 };
 
 /* This rank's view of the probe's one run. */
@@ -94,11 +95,11 @@ static double cost_s(const struct fc_run *run)
            TURN_S * (turns - 1.0);
 }
 
-/* The same time on any number of cores, and the same product at every level. For one
- * core OpenBLAS comes nearest to the peak from about 1000 on. */
-static int gemm_n(double cores)
+/* The same time on any number of cores. For one core OpenBLAS comes near to the peak
+ * from about 1000 on, and on machines with busy neighbours nearest from about 3000 on. */
+static int gemm_n(double cores, double scale)
 {
-    int n = (int)(N_ONE_CORE * cbrt(cores) / N_STEP + 0.5) * N_STEP;
+    int n = (int)(N_ONE_CORE * scale * cbrt(cores) / N_STEP + 0.5) * N_STEP;
     if (n < N_MIN)
         return N_MIN;
     return n < N_MAX ? n : N_MAX;
@@ -106,7 +107,7 @@ static int gemm_n(double cores)
 
 int fc_probe_device_n(int cores)
 {
-    return gemm_n(cores);
+    return gemm_n(cores, efforts[FC_LEVEL_QUICK].n_scale);
 }
 
 /* An eighth of what is available at most; halved to fit, so that equal nodes with
@@ -125,7 +126,7 @@ static int product_n(const struct bench *b)
 {
     double cores = b->dev.info.threads / shrink(b->run);
     uint64_t room = b->dev.info.memory_bytes / 8;
-    int n = gemm_n(cores);
+    int n = gemm_n(cores, b->effort->n_scale);
     while (room && n > N_MIN &&
            FC_PRODUCT_MATRICES * 8 * (uint64_t)n * (uint64_t)n > room)
         n = n / 2 / N_STEP * N_STEP;

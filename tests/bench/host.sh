@@ -3,7 +3,7 @@
 # The host benchmark: one line "name value target" a figure. Ratios are taken in one run, in
 # turn, as medians; the others are sizes and differences of times. Wants an idle machine.
 # Run it from the build's folder, or with top_builddir set; words after it go to host_gemm
-# (repeats, then sizes).
+# (repeats, then sizes; as they stand: the quick level's size and a large one).
 set -eu -o pipefail
 build=$(cd "${top_builddir:-.}" && pwd)
 rounds=${rounds:-7}
@@ -22,6 +22,7 @@ median() { sort -n | awk '{x[NR] = $1} END {print x[int((NR + 1) / 2)]}'; }
 echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores," \
     "$(uname -sr), $("$build/fabricheck" --version)"
 
+[ $# -gt 0 ] || set -- 9 1280 4096
 "$build/tests/bench/host_gemm" "$@" | grep -v '^#'
 
 # Microseconds from the launch until all ranks have passed MPI_Init.
