@@ -96,7 +96,8 @@ static double cost_s(const struct fc_run *run)
 }
 
 /* The same time on any number of cores. For one core OpenBLAS comes near to the peak
- * from about 1000 on, and on machines with busy neighbours nearest from about 3000 on. */
+ * from about 1000 on, and on machines with busy neighbours nearest from about 3000 on.
+ * */
 static int gemm_n(double cores, double scale)
 {
     int n = (int)(N_ONE_CORE * scale * cbrt(cores) / N_STEP + 0.5) * N_STEP;
