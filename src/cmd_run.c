@@ -54,6 +54,7 @@ static enum fc_status measure(struct fc_session *s, int *out_exit, struct fc_err
     if (fc_rte_max(s->run.rte, "exit status", &exit_status, 1, err) != FC_OK)
         fc_watchdog_end(s->run.watchdog, err->text);
     *out_exit = (int)exit_status;
+    fc_watchdog_done(s->run.watchdog, *out_exit);
     fc_session_close(s);
     return status;
 }

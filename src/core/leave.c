@@ -152,6 +152,8 @@ static int learn_status(const struct fc_leave *who)
 _Noreturn void fc_leave(const struct fc_leave *who, const struct fc_leave_reason *why)
 {
     int status = FC_EXIT_INCONCLUSIVE;
+    if (who->done)
+        _exit(who->status);
     say(who, why->message);
     if (who->sink) {
         save(who, why);

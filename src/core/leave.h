@@ -31,6 +31,8 @@ struct fc_leave {
     char dir[4096];               /* the run's folder; empty before there is one */
     int (*last_words)(void *arg); /* returns the exit status that is the truth */
     void *last_words_arg;
+    bool done; /* the run is over: only its exit status is left to give */
+    int status;
 };
 
 /* What the rank was doing, for the event. */

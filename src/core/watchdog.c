@@ -279,6 +279,14 @@ void fc_watchdog_pop(struct fc_watchdog *wd)
     pthread_mutex_unlock(&wd->lock);
 }
 
+void fc_watchdog_done(struct fc_watchdog *wd, int status)
+{
+    pthread_mutex_lock(&wd->lock);
+    wd->who.done = true;
+    wd->who.status = status;
+    pthread_mutex_unlock(&wd->lock);
+}
+
 bool fc_watchdog_told_to_end(void)
 {
     return atomic_load(&told_to_end);

@@ -61,6 +61,11 @@ void fc_watchdog_pop(struct fc_watchdog *wd);
 /* Ends the run from the rank's own thread: the same path as a passed deadline. */
 _Noreturn void fc_watchdog_end(struct fc_watchdog *wd, const char *why);
 
+/* The run is over and all ranks know its exit status: whatever ends this rank from here
+ * on (a launcher that kills the others after the first status other than 0, an
+ * MPI_Finalize that hangs) ends it in silence with that status. */
+void fc_watchdog_done(struct fc_watchdog *wd, int status);
+
 /* Gives the signals back and joins the thread. NULL-safe. */
 void fc_watchdog_close(struct fc_watchdog *wd);
 

@@ -354,6 +354,22 @@ static void rank_0_ends_with_its_judgement(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+static void done_and_hung(struct fc_watchdog *wd)
+{
+    fc_watchdog_done(wd, FC_EXIT_FAIL);
+    sleep_past(wd);
+}
+
+static void says_nothing_once_done(void **state)
+{
+    const struct folder *f = *state;
+    char path[96];
+    struct ended e = run_child(f, 8, false, done_and_hung);
+    assert_int_equal(WEXITSTATUS(e.status), FC_EXIT_FAIL);
+    fc_journal_spool_path(f->path, 8, path, sizeof path);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_folder, drop_folder)
@@ -368,6 +384,7 @@ int main(void)
         TEST(ends_with_the_judgement_of_rank_0),
         TEST(follows_another_rank),
         TEST(rank_0_ends_with_its_judgement),
+        TEST(says_nothing_once_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
