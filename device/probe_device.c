@@ -58,8 +58,8 @@ struct effort {
 static const struct effort efforts[] = {
     [FC_LEVEL_QUICK] = {5, 9, 0.02, 600 * FC_NS_PER_MS, 3.0, 1},
     [FC_LEVEL_STANDARD] = {7, 25, 0.01, 4 * FC_NS_PER_S, 15.0, 2},
-    [FC_LEVEL_FULL] = {15, 51, 0.005, 12 * FC_NS_PER_S, 45.0, 3},
-    [FC_LEVEL_SOAK] = {15, 51, 0.005, 12 * FC_NS_PER_S, 45.0, 3},
+    [FC_LEVEL_FULL] = {15, 51, 0.005, 8 * FC_NS_PER_S, 33.0, 2},
+    [FC_LEVEL_SOAK] = {15, 51, 0.005, 8 * FC_NS_PER_S, 33.0, 2},
 };
 
 /* This rank's view of the probe's one run. */

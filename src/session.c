@@ -56,7 +56,8 @@ static enum fc_status open_mpi(struct fc_session *s, struct fc_error *err)
         json_object_set_new(s->control, "loaded",
                             fc_loaded_components("/proc/self/maps"));
     fc_log_set_who(rte->node_name[rte->node], rte->rank);
-    return fc_sink_open(rte->rank, &s->run.sink, err);
+    status = fc_sink_open(rte->rank, &s->run.sink, err);
+    return fc_rte_agree(s->run.rte, "start", status, err);
 }
 
 /* Rank 0 reads the profile, all ranks apply its [run] section below the command line.
@@ -212,8 +213,17 @@ enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
         status = open_comm(s, s->run.rte->node, &s->run.node, err);
     if (status == FC_LOST && s->run.watchdog)
         fc_watchdog_end(s->run.watchdog, err->text);
-    if (status != FC_OK)
+    /* Before MPI runs nothing can be agreed: a rank that fails alone speaks for itself. */
+    if (status != FC_OK && status != FC_USAGE && !s->run.rte && s->launch.rank != 0)
+        fc_log(FC_LOG_QUIET, "rank %d could not start: %s", s->launch.rank, err->text);
+    if (status != FC_OK) {
+        /* All ranks have agreed on it and rank 0 will say why: no other word is needed,
+         * also from those that the launcher ends because rank 0 was faster. */
+        if (s->run.watchdog)
+            fc_watchdog_done(s->run.watchdog,
+                             status == FC_USAGE ? FC_EXIT_USAGE : FC_EXIT_INCONCLUSIVE);
         fc_session_close(s);
+    }
     return status;
 }
 
