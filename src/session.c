@@ -213,8 +213,7 @@ enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
         status = open_comm(s, s->run.rte->node, &s->run.node, err);
     if (status == FC_LOST && s->run.watchdog)
         fc_watchdog_end(s->run.watchdog, err->text);
-    /* Before MPI runs nothing can be agreed: a rank that fails alone speaks for itself.
-     * */
+    /* Before MPI runs nothing can be agreed: who fails alone speaks for itself. */
     if (status != FC_OK && status != FC_USAGE && !s->run.rte && s->launch.rank != 0)
         fc_log(FC_LOG_QUIET, "rank %d could not start: %s", s->launch.rank, err->text);
     if (status != FC_OK) {
