@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/record.h"
 #include "judge/judge.h"
+#include "rejudge.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -83,14 +84,6 @@ static enum fc_status write_report(const json_t *report, const char *path,
     return FC_OK;
 }
 
-static const struct fc_renderer *text_renderer(void)
-{
-    const struct fc_renderer *r = fc_renderers;
-    while (r->name && strcmp(r->name, "text") != 0)
-        r++;
-    return r;
-}
-
 static enum fc_status print_report(const struct fc_session *s, const json_t *report,
                                    const char *path, bool written, struct fc_error *err)
 {
@@ -105,7 +98,7 @@ static enum fc_status print_report(const struct fc_session *s, const json_t *rep
     } else {
         if (written)
             printf("report: %s\n", path);
-        status = text_renderer()->render(report, stdout, err);
+        status = fc_renderer_find("text")->render(report, stdout, err);
     }
     if (fflush(stdout) != 0 && status == FC_OK)
         status = fc_fail(err, FC_IO, "standard output could not be written");
