@@ -171,7 +171,8 @@ static struct fc_record base_record(const struct step *step, const char *metric)
     r.params.dtype = fc_dtype_name(step->point.dtype);
     r.params.in_place = step->point.in_place;
     r.params.n = step->stage->group.comm->size;
-    r.params.algorithm = step->stage->group.comm->algorithm;
+    r.params.algorithm = step->stage->group.comm->ops->algorithm(
+        step->stage->group.comm, step->point.op);
     r.params.variant = crowded(step->run) ? "shared cores" : NULL;
     r.params.attempt = step->focus->attempt;
     r.params.memory = "host";

@@ -14,7 +14,8 @@
  *   INTEGERS offset + scale * z, z a small integer in [-4, 4] (scale 0 means 1):
  *   products
  *            and partial sums are exact;
- *   CONSTANT `seed` as the value.
+ *   CONSTANT `seed` as the value;
+ *   TERMS    what ranks contribute to a reduction, and its result: see fc_pattern.
  * Collective: no. Refuses to know: ranks, MPI, records (the probe's), reports.
  */
 #ifndef FC_DEVICE_DEVICE_H
@@ -27,12 +28,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fc_pattern_kind { FC_PATTERN_RANDOM, FC_PATTERN_INTEGERS, FC_PATTERN_CONSTANT };
+enum fc_pattern_kind {
+    FC_PATTERN_RANDOM,
+    FC_PATTERN_INTEGERS,
+    FC_PATTERN_CONSTANT,
+    FC_PATTERN_TERMS
+};
 
+/* TERMS: scale * z plus, where it is this element's turn (index mod period == turn, or
+ * period is 0), spike * k, else rest; z as in INTEGERS, k an integer in [2, 5]. So each
+ * element carries the mark of one rank, and a contribution that is missing, doubled or
+ * another's shows. */
 struct fc_pattern {
     enum fc_pattern_kind kind;
     uint64_t seed;
-    int32_t scale, offset; /* INTEGERS only */
+    int32_t scale, offset; /* INTEGERS; TERMS has no offset, and scale 0 is 0 */
+    int32_t spike, rest;   /* TERMS */
+    uint32_t period, turn; /* TERMS */
 };
 
 /* The result of a comparison. */
@@ -61,9 +73,11 @@ struct fc_device;
 struct fc_stream;
 struct fc_event;
 
-/* One GEMM: C = A * B, row major, A m x k, B k x n, C m x n, no padding. */
+/* One GEMM: C = A * B, row major, A m x k, B k x n, C m x n, no padding. A transposed
+ * operand is stored the other way round: A k x m, B n x k. */
 struct fc_gemm {
     enum fc_dtype dtype;
+    bool transpose_a, transpose_b;
     int m, n, k;
     const void *a, *b;
     void *c;

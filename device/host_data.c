@@ -84,10 +84,18 @@ void fc_host_copy(struct fc_crew *crew, void *dst, const void *src, size_t bytes
 
 static enum fc_status supported(enum fc_dtype dtype, struct fc_error *err)
 {
-    if (dtype == FC_DTYPE_FP32 || dtype == FC_DTYPE_FP64)
+    switch (dtype) {
+    case FC_DTYPE_FP32:
+    case FC_DTYPE_FP64:
+    case FC_DTYPE_BF16:
+    case FC_DTYPE_INT32:
+    case FC_DTYPE_INT8:
         return FC_OK;
-    return fc_fail(err, FC_UNSUPPORTED, "host device: no %s, only fp32 and fp64",
-                   fc_dtype_name(dtype));
+    default:
+        return fc_fail(err, FC_UNSUPPORTED,
+                       "host device: no %s, only fp32, fp64, bf16, int32 and int8",
+                       fc_dtype_name(dtype));
+    }
 }
 
 struct fill_job {
@@ -95,34 +103,48 @@ struct fill_job {
     struct fc_pattern pattern;
 };
 
-static void fill_fp32(void *arg, size_t begin, size_t end)
+/* One element from a pattern's value: integers keep their low bits, as overflow would. */
+static float to_fp32(double value)
 {
-    const struct fill_job *job = arg;
-    float *x = job->dst;
-    for (size_t i = begin; i < end; i++)
-        x[i] = (float)fc_pattern_value(job->pattern, i);
+    return (float)value;
 }
 
-static void fill_fp64(void *arg, size_t begin, size_t end)
+static double to_fp64(double value)
 {
-    const struct fill_job *job = arg;
-    double *x = job->dst;
-    for (size_t i = begin; i < end; i++)
-        x[i] = fc_pattern_value(job->pattern, i);
+    return value;
 }
 
-enum fc_status fc_host_fill(struct fc_crew *crew, void *dst, size_t count,
-                            enum fc_dtype dtype, struct fc_pattern pattern,
-                            struct fc_error *err)
+static int32_t to_int32(double value)
 {
-    struct fill_job job = {.dst = dst, .pattern = pattern};
-    enum fc_status status = supported(dtype, err);
-    if (status != FC_OK)
-        return status;
-    fc_crew_for(crew, count, LINE_BYTES / fc_dtype_bytes(dtype),
-                dtype == FC_DTYPE_FP32 ? fill_fp32 : fill_fp64, &job);
-    return FC_OK;
+    return (int32_t)(uint32_t)(uint64_t)(int64_t)value;
 }
+
+static int8_t to_int8(double value)
+{
+    return (int8_t)(uint8_t)(uint64_t)(int64_t)value;
+}
+
+/* Fill and compare of one element type; both read the pattern and no other memory. */
+#define FC_DATA_LOOPS(name, type, from_value, to_double)                               \
+    static void fill_##name(void *arg, size_t begin, size_t end)                       \
+    {                                                                                  \
+        const struct fill_job *job = arg;                                              \
+        type *x = job->dst;                                                            \
+        for (size_t i = begin; i < end; i++)                                           \
+            x[i] = from_value(fc_pattern_value(job->pattern, i));                      \
+    }                                                                                  \
+    static void compare_##name(void *arg, size_t begin, size_t end)                    \
+    {                                                                                  \
+        struct compare_job *job = arg;                                                 \
+        const type *x = job->data;                                                     \
+        struct fc_mismatch part = {.wrong = 0};                                        \
+        for (size_t i = begin; i < end; i++) {                                         \
+            type want = from_value(fc_pattern_value(job->pattern, i));                 \
+            if (memcmp(&want, &x[i], sizeof want) != 0)                                \
+                note(&part, i, to_double(want), to_double(x[i]));                      \
+        }                                                                              \
+        merge(job, part);                                                              \
+    }
 
 struct compare_job {
     const void *data;
@@ -149,30 +171,34 @@ static void note(struct fc_mismatch *part, size_t i, double expected, double fou
         *part = (struct fc_mismatch){1, i, expected, found};
 }
 
-static void compare_fp32(void *arg, size_t begin, size_t end)
-{
-    struct compare_job *job = arg;
-    const float *x = job->data;
-    struct fc_mismatch part = {.wrong = 0};
-    for (size_t i = begin; i < end; i++) {
-        float want = (float)fc_pattern_value(job->pattern, i);
-        if (memcmp(&want, &x[i], sizeof want) != 0)
-            note(&part, i, (double)want, (double)x[i]);
-    }
-    merge(job, part);
-}
+#define FC_AS_DOUBLE(x) ((double)(x))
+FC_DATA_LOOPS(fp32, float, to_fp32, FC_AS_DOUBLE)
+FC_DATA_LOOPS(fp64, double, to_fp64, FC_AS_DOUBLE)
+FC_DATA_LOOPS(bf16, uint16_t, fc_bf16_from, fc_bf16_value)
+FC_DATA_LOOPS(int32, int32_t, to_int32, FC_AS_DOUBLE)
+FC_DATA_LOOPS(int8, int8_t, to_int8, FC_AS_DOUBLE)
 
-static void compare_fp64(void *arg, size_t begin, size_t end)
+static const struct {
+    fc_crew_part_fn fill, compare;
+} loops[FC_DTYPE_COUNT] = {
+    [FC_DTYPE_FP32] = {fill_fp32, compare_fp32},
+    [FC_DTYPE_FP64] = {fill_fp64, compare_fp64},
+    [FC_DTYPE_BF16] = {fill_bf16, compare_bf16},
+    [FC_DTYPE_INT32] = {fill_int32, compare_int32},
+    [FC_DTYPE_INT8] = {fill_int8, compare_int8},
+};
+
+enum fc_status fc_host_fill(struct fc_crew *crew, void *dst, size_t count,
+                            enum fc_dtype dtype, struct fc_pattern pattern,
+                            struct fc_error *err)
 {
-    struct compare_job *job = arg;
-    const double *x = job->data;
-    struct fc_mismatch part = {.wrong = 0};
-    for (size_t i = begin; i < end; i++) {
-        double want = fc_pattern_value(job->pattern, i);
-        if (memcmp(&want, &x[i], sizeof want) != 0)
-            note(&part, i, want, x[i]);
-    }
-    merge(job, part);
+    struct fill_job job = {.dst = dst, .pattern = pattern};
+    enum fc_status status = supported(dtype, err);
+    if (status != FC_OK)
+        return status;
+    fc_crew_for(crew, count, LINE_BYTES / fc_dtype_bytes(dtype), loops[dtype].fill,
+                &job);
+    return FC_OK;
 }
 
 enum fc_status fc_host_compare(struct fc_crew *crew, const void *data, size_t count,
@@ -184,8 +210,8 @@ enum fc_status fc_host_compare(struct fc_crew *crew, const void *data, size_t co
     enum fc_status status = supported(dtype, err);
     if (status != FC_OK)
         return status;
-    fc_crew_for(crew, count, LINE_BYTES / fc_dtype_bytes(dtype),
-                dtype == FC_DTYPE_FP32 ? compare_fp32 : compare_fp64, &job);
+    fc_crew_for(crew, count, LINE_BYTES / fc_dtype_bytes(dtype), loops[dtype].compare,
+                &job);
     *out = job.found;
     return FC_OK;
 }

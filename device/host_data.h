@@ -18,7 +18,7 @@ void fc_host_unmap(void *at, size_t bytes);
 void fc_host_copy(struct fc_crew *crew, void *dst, const void *src, size_t bytes,
                   bool streamed);
 
-/* FC_UNSUPPORTED for other than fp32 and fp64. */
+/* FC_UNSUPPORTED for other than fp32, fp64, bf16, int32 and int8. */
 enum fc_status fc_host_fill(struct fc_crew *crew, void *dst, size_t count,
                             enum fc_dtype dtype, struct fc_pattern pattern,
                             struct fc_error *err) FC_MUST_USE;

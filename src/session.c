@@ -191,9 +191,21 @@ static enum fc_status open_comm(struct fc_session *s, int color, struct fc_comm 
     enum fc_status status = s->run.rte->size > 1 ? fc_comm_mpi_open(color, out, err)
                                                  : fc_comm_self_open(out, err);
     fc_watchdog_pop(s->run.watchdog);
-    if (status == FC_OK && s->backends->wrap_comm)
+    if (status == FC_OK && *out && s->backends->wrap_comm)
         s->backends->wrap_comm(out, s->run.rte->rank);
     return fc_rte_agree(s->run.rte, "communicator", status, err);
+}
+
+static enum fc_status open_comms(struct fc_session *s, struct fc_error *err)
+{
+    struct fc_run *run = &s->run;
+    int node = run->rte->node;
+    enum fc_status status = open_comm(s, 0, &run->world, err);
+    if (status == FC_OK)
+        status = open_comm(s, node, &run->node, err);
+    if (status == FC_OK && run->rte->nodes > 1)
+        status = open_comm(s, run->rte->local_rank ? -1 : 0, &run->leaders, err);
+    return status;
 }
 
 enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
@@ -208,9 +220,7 @@ enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
     if (status == FC_OK)
         status = open_device(s, err);
     if (status == FC_OK)
-        status = open_comm(s, 0, &s->run.world, err);
-    if (status == FC_OK)
-        status = open_comm(s, s->run.rte->node, &s->run.node, err);
+        status = open_comms(s, err);
     if (status == FC_LOST && s->run.watchdog)
         fc_watchdog_end(s->run.watchdog, err->text);
     /* Before MPI runs nothing can be agreed: who fails alone speaks for itself. */
@@ -230,10 +240,11 @@ enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
 void fc_session_close(struct fc_session *s)
 {
     struct fc_run *run = &s->run;
-    if (run->node)
-        run->node->ops->close(run->node);
-    if (run->world)
-        run->world->ops->close(run->world);
+    struct fc_comm *comms[] = {run->node_aware, run->world_aware, run->leaders,
+                               run->node, run->world};
+    for (size_t i = 0; i < sizeof comms / sizeof *comms; i++)
+        if (comms[i])
+            comms[i]->ops->close(comms[i]);
     if (run->device)
         run->device->ops->close(run->device);
     /* MPI_Finalize waits for the other ranks: watched like every wait. */

@@ -21,6 +21,7 @@ struct fc_settings {
     enum fc_level level;
     uint64_t min_bytes, max_bytes; /* collectives' sizes, -b and -e */
     double factor;                 /* -f */
+    uint32_t pair_rounds;          /* --pairs: 0 as the level says, UINT32_MAX all */
     uint64_t
         work_ns; /* deadline of one local or collective step; waits get twice that */
 };
@@ -37,9 +38,13 @@ struct fc_run {
     struct fc_journal *journal; /* rank 0 only, else NULL */
     struct fc_spawner *spawner;
     struct fc_device *device; /* NULL when the rank has none */
-    struct fc_comm *world;    /* all ranks */
-    struct fc_comm *node;     /* the ranks of this rank's node */
-    int sharers;              /* ranks that share this rank's cores, itself included */
+    struct fc_comm *world;    /* all ranks, over MPI */
+    struct fc_comm *node;     /* the ranks of this rank's node, over MPI */
+    struct fc_comm *leaders;  /* the first rank of each node; NULL on other ranks */
+    /* The same through shared memory inside the nodes; NULL on all ranks where memory
+     * cannot be shared, or where there is one rank. */
+    struct fc_comm *world_aware, *node_aware;
+    int sharers; /* ranks that share this rank's cores, itself included */
     uint64_t seed;
 };
 

@@ -22,12 +22,16 @@ static enum fc_status enqueue(struct fc_comm *comm, const struct fc_coll_args *a
                               struct fc_error *err)
 {
     struct comm_double *d = (struct comm_double *)comm;
-    size_t bytes = args->count * fc_dtype_bytes(args->dtype);
-    const struct fault *fault = faults_strike(&d->faults, "all_reduce", bytes);
+    const char *op = fc_coll_name(args->op);
+    struct fc_coll_shape shape = fc_coll_shape(args->op, comm->size);
+    size_t blocks =
+        shape.send_blocks > shape.recv_blocks ? shape.send_blocks : shape.recv_blocks;
+    size_t bytes = blocks * args->count * fc_dtype_bytes(args->dtype);
+    const struct fault *fault = faults_strike(&d->faults, op, bytes);
     if (fault_is(fault, "hang"))
         fault_hang();
     if (fault_is(fault, "dead"))
-        return fc_fail(err, FC_FAILED, "all_reduce: the transport reports an error");
+        return fc_fail(err, FC_FAILED, "%s: the transport reports an error", op);
     uint64_t start = fc_now_ns();
     enum fc_status status = d->real->ops->enqueue(d->real, args, err);
     if (fault_is(fault, "slow"))
@@ -36,7 +40,10 @@ static enum fc_status enqueue(struct fc_comm *comm, const struct fc_coll_args *a
              fc_now_ns() < end;)
             ;
     if (fault_is(fault, "wrong"))
-        ((float *)args->recv)[args->count / 3] += 1;
+        /* The last byte of an element: its sign, or all of an int8. */
+        ((unsigned char *)
+             args->recv)[(args->count / 3 + 1) * fc_dtype_bytes(args->dtype) - 1] ^=
+            0x80;
     return status;
 }
 
@@ -55,6 +62,12 @@ static void abort_real(struct fc_comm *comm)
     real_of(comm)->ops->abort(real_of(comm));
 }
 
+static const char *algorithm(const struct fc_comm *comm, enum fc_coll op)
+{
+    const struct fc_comm *real = ((const struct comm_double *)comm)->real;
+    return real->ops->algorithm(real, op);
+}
+
 static void close_double(struct fc_comm *comm)
 {
     real_of(comm)->ops->close(real_of(comm));
@@ -67,6 +80,7 @@ static const struct fc_comm_ops ops = {
     .poll = poll,
     .barrier_spin = barrier_spin,
     .abort = abort_real,
+    .algorithm = algorithm,
     .close = close_double,
 };
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* MPI's types and operations for ours, and the split and all-reduce that both
+ * communicators build on. */
+#include "collectives/mpi_parts.h"
+#include "collectives/reduce.h"
+
+/* MPI counts are ints: longer messages go in pieces of this many elements. */
+enum { PIECE = 1 << 30 };
+
+enum fc_status fc_mpi_status(int code, const char *call, struct fc_error *err)
+{
+    if (code == MPI_SUCCESS)
+        return FC_OK;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    return fc_fail(err, FC_FAILED, "%s: %.*s", call, length, text);
+}
+
+/* MPI's signature of an operation: inout = in redop inout. */
+#define BF16_OP(name, redop)                                                           \
+    static void name(void *in, void *inout, int *count, MPI_Datatype *type)            \
+    {                                                                                  \
+        (void)type;                                                                    \
+        fc_reduce(FC_DTYPE_BF16, redop, inout, in, inout, (size_t)*count);             \
+    }
+BF16_OP(bf16_sum, FC_REDOP_SUM)
+BF16_OP(bf16_prod, FC_REDOP_PROD)
+BF16_OP(bf16_min, FC_REDOP_MIN)
+BF16_OP(bf16_max, FC_REDOP_MAX)
+
+enum fc_status fc_mpi_types_open(struct fc_mpi_types *types, struct fc_error *err)
+{
+    static MPI_User_function *const functions[FC_REDOP_COUNT] = {
+        bf16_sum, bf16_prod, bf16_min, bf16_max, bf16_sum};
+    types->bf16 = MPI_DATATYPE_NULL;
+    for (int i = 0; i < FC_REDOP_COUNT; i++)
+        types->bf16_op[i] = MPI_OP_NULL;
+    enum fc_status status =
+        fc_mpi_status(MPI_Type_contiguous(sizeof(uint16_t), MPI_BYTE, &types->bf16),
+                      "MPI_Type_contiguous", err);
+    if (status == FC_OK)
+        status = fc_mpi_status(MPI_Type_commit(&types->bf16), "MPI_Type_commit", err);
+    for (int i = 0; i < FC_REDOP_COUNT && status == FC_OK; i++)
+        status = fc_mpi_status(MPI_Op_create(functions[i], 1, &types->bf16_op[i]),
+                               "MPI_Op_create", err);
+    return status;
+}
+
+void fc_mpi_types_close(struct fc_mpi_types *types)
+{
+    for (int i = 0; i < FC_REDOP_COUNT; i++)
+        if (types->bf16_op[i] != MPI_OP_NULL)
+            MPI_Op_free(&types->bf16_op[i]);
+    if (types->bf16 != MPI_DATATYPE_NULL)
+        MPI_Type_free(&types->bf16);
+}
+
+MPI_Datatype fc_mpi_datatype(const struct fc_mpi_types *types, enum fc_dtype dtype)
+{
+    switch (dtype) {
+    case FC_DTYPE_FP32:
+        return MPI_FLOAT;
+    case FC_DTYPE_FP64:
+        return MPI_DOUBLE;
+    case FC_DTYPE_BF16:
+        return types->bf16;
+    case FC_DTYPE_INT32:
+        return MPI_INT32_T;
+    case FC_DTYPE_INT8:
+        return MPI_INT8_T;
+    default:
+        return MPI_DATATYPE_NULL;
+    }
+}
+
+MPI_Op fc_mpi_op(const struct fc_mpi_types *types, enum fc_dtype dtype,
+                 enum fc_redop redop)
+{
+    if (dtype == FC_DTYPE_BF16)
+        return types->bf16_op[redop];
+    switch (redop) {
+    case FC_REDOP_SUM:
+    case FC_REDOP_AVG:
+        return MPI_SUM;
+    case FC_REDOP_PROD:
+        return MPI_PROD;
+    case FC_REDOP_MIN:
+        return MPI_MIN;
+    case FC_REDOP_MAX:
+        return MPI_MAX;
+    case FC_REDOP_COUNT:
+        break;
+    }
+    return MPI_OP_NULL;
+}
+
+enum fc_status fc_mpi_split(int color, MPI_Comm *out, struct fc_error *err)
+{
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    enum fc_status status = fc_mpi_status(
+        MPI_Comm_split(MPI_COMM_WORLD, color < 0 ? MPI_UNDEFINED : color, rank, out),
+        "MPI_Comm_split", err);
+    if (status == FC_OK && *out != MPI_COMM_NULL)
+        MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN);
+    return status;
+}
+
+enum fc_status fc_mpi_all_reduce(const struct fc_mpi_types *types, MPI_Comm comm,
+                                 enum fc_dtype dtype, enum fc_redop redop,
+                                 const void *send, void *recv, size_t count,
+                                 struct fc_error *err)
+{
+    MPI_Datatype type = fc_mpi_datatype(types, dtype);
+    MPI_Op op = fc_mpi_op(types, dtype, redop);
+    size_t width = fc_dtype_bytes(dtype);
+    enum fc_status status = FC_OK;
+    for (size_t at = 0; at < count && status == FC_OK; at += PIECE) {
+        int n = count - at < PIECE ? (int)(count - at) : PIECE;
+        const void *from =
+            send == recv ? MPI_IN_PLACE : (const char *)send + at * width;
+        status = fc_mpi_status(
+            MPI_Allreduce(from, (char *)recv + at * width, n, type, op, comm),
+            "MPI_Allreduce", err);
+    }
+    return status;
+}
