@@ -3,11 +3,15 @@ noinst_LIBRARIES += collectives/libcollectives.a
 collectives_libcollectives_a_SOURCES = \
 	collectives/busbw.c collectives/busbw.h \
 	collectives/coll.c collectives/comm.h \
+	collectives/coll_records.c collectives/coll_records.h \
 	collectives/comm_mpi.c \
 	collectives/comm_self.c \
 	collectives/mpi_parts.h collectives/types_mpi.c \
+	collectives/path.c collectives/path.h \
+	collectives/plan.c collectives/plan.h \
 	collectives/probe_collectives.c collectives/probe_collectives.h \
 	collectives/reduce.c collectives/reduce.h \
-	collectives/sweep.c collectives/sweep.h
+	collectives/sweep.c collectives/sweep.h \
+	collectives/verify.c collectives/verify.h
 collectives_libcollectives_a_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 FC_LIBS += collectives/libcollectives.a

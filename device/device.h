@@ -45,6 +45,7 @@ struct fc_pattern {
     int32_t scale, offset; /* INTEGERS; TERMS has no offset, and scale 0 is 0 */
     int32_t spike, rest;   /* TERMS */
     uint32_t period, turn; /* TERMS */
+    uint64_t base;         /* added to every index: data that begins inside */
 };
 
 /* The result of a comparison. */

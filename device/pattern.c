@@ -26,6 +26,7 @@ static double term(struct fc_pattern pattern, uint64_t index)
 /* RANDOM uses 24 bits, so that its values are exact in fp32 as well as in fp64. */
 double fc_pattern_value(struct fc_pattern pattern, uint64_t index)
 {
+    index += pattern.base;
     switch (pattern.kind) {
     case FC_PATTERN_RANDOM:
         return (double)(fc_rng_at(pattern.seed, index) >> 40) * 0x1p-23 - 1.0;

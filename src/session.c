@@ -155,8 +155,11 @@ static enum fc_status find_share(struct fc_session *s, int *out_share, int *out_
     enum fc_status status =
         fc_rte_allgather(rte, "affinity masks", &mine, sizeof mine, all, err);
     *out_share = *out_shares = 0;
+    s->run.one_kernel = true;
     for (int r = 0; status == FC_OK && r < rte->size; r++) {
         cpu_set_t both;
+        if (strcmp(mine.kernel.text, all[r].kernel.text) != 0)
+            s->run.one_kernel = false;
         CPU_AND(&both, &mine.mask, &all[r].mask);
         if (strcmp(mine.kernel.text, all[r].kernel.text) != 0 || !CPU_COUNT(&both))
             continue;

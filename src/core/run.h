@@ -44,7 +44,8 @@ struct fc_run {
     /* The same through shared memory inside the nodes; NULL on all ranks where memory
      * cannot be shared, or where there is one rank. */
     struct fc_comm *world_aware, *node_aware;
-    int sharers; /* ranks that share this rank's cores, itself included */
+    bool one_kernel; /* all ranks run on one kernel */
+    int sharers;     /* ranks that share this rank's cores, itself included */
     uint64_t seed;
 };
 
