@@ -6,8 +6,8 @@
 
 #include "collectives/comm.h"
 
-/* Decimal GB/s; `seconds` > 0. With n = 1 the factors with n - 1 give 0: nothing crosses
- * a bus. */
+/* Decimal GB/s; `seconds` > 0. With n = 1 the factors with n - 1 give 0: nothing
+ * crosses a bus. */
 double fc_algbw_GBps(size_t bytes, double seconds);
 double fc_busbw_GBps(enum fc_coll op, size_t bytes, double seconds, int n);
 

@@ -73,8 +73,8 @@ void fc_coll_note_own(void *arg)
         step->noted = status;
 }
 
-/* What no implementation can exceed: a copy in memory of what each rank receives, or the
- * link's rate for what each node must at least receive. */
+/* What no implementation can exceed: a copy in memory of what each rank receives, or
+ * the link's rate for what each node must at least receive. */
 static void set_limit(const struct fc_coll_step *step, struct fc_record *r, char *basis,
                       size_t basis_bytes)
 {

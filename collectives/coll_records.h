@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The records of one point of the collectives probe, and what bounds it. Collective: no.
- * Refuses to know: levels, how a point is measured. */
+/* The records of one point of the collectives probe, and what bounds it. Collective:
+ * no. Refuses to know: levels, how a point is measured. */
 #ifndef FC_COLLECTIVES_COLL_RECORDS_H
 #define FC_COLLECTIVES_COLL_RECORDS_H
 
@@ -26,8 +26,8 @@ struct fc_coll_step {
     enum fc_status noted; /* whether fc_coll_note_own could */
 };
 
-/* Bytes that every rank receives at least, of a message of `bytes`; 0 where ranks differ
- * in that, so that a copy of it on all ranks at once bounds nothing. */
+/* Bytes that every rank receives at least, of a message of `bytes`; 0 where ranks
+ * differ in that, so that a copy of it on all ranks at once bounds nothing. */
 uint64_t fc_coll_received(enum fc_coll op, uint64_t bytes, int n);
 
 /* What only this rank can say: its own wrong or failed operation. `step` is a

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A communicator: a group of ranks that moves data in some way (MPI; shared memory
- * inside a node with MPI between nodes; NCCL is a later back end), so that sweeps, pairs
- * and training are written once.
+ * inside a node with MPI between nodes; NCCL is a later back end), so that sweeps,
+ * pairs and training are written once.
  *
  * enqueue / poll / abort: a back end may complete in enqueue (MPI's blocking calls,
  * which is how a user would time them) or later (NCCL on a stream). The caller holds a
  * watchdog deadline around both. Every rank of the communicator enqueues the same
  * operations in the same order; of FC_COLL_SENDRECV only the ranks that it names.
- * Buffers and counts are those of NCCL and nccl-tests (struct fc_coll_shape).
- * Refuses to know: timing, verification, records, verbs.
+ * Buffers and counts are those of NCCL and nccl-tests (struct fc_coll_shape). Refuses
+ * to know: timing, verification, records, verbs.
  */
 #ifndef FC_COLLECTIVES_COMM_H
 #define FC_COLLECTIVES_COMM_H

@@ -5,7 +5,7 @@
  *
  * MPI counts are ints. A block of more elements is described by a derived type of
  * pieces; MPI cannot reduce those, so reductions go piece by piece. */
-#include "collectives/mpi_parts.h"
+#include "collectives/parts_mpi.h"
 #include "collectives/reduce.h"
 
 #include <limits.h>
@@ -54,7 +54,7 @@ static enum fc_status block_open(const struct mpi_comm *m,
                                  const struct fc_coll_args *args, struct block *out,
                                  struct fc_error *err)
 {
-    MPI_Datatype element = fc_mpi_datatype(&m->types, args->dtype);
+    MPI_Datatype element = m->types.type[args->dtype];
     *out = (struct block){.type = element};
     if (args->count <= INT_MAX) {
         out->n = (int)args->count;
@@ -173,7 +173,7 @@ static enum fc_status reduce(struct mpi_comm *m, const struct fc_coll_args *a,
                              const void *send, void *recv, int root,
                              struct fc_error *err)
 {
-    MPI_Datatype type = fc_mpi_datatype(&m->types, a->dtype);
+    MPI_Datatype type = m->types.type[a->dtype];
     MPI_Op op = fc_mpi_op(&m->types, a->dtype, a->redop);
     size_t width = fc_dtype_bytes(a->dtype);
     enum fc_status status = FC_OK;
@@ -188,7 +188,8 @@ static enum fc_status reduce(struct mpi_comm *m, const struct fc_coll_args *a,
     return status;
 }
 
-/* MPI's own in place leaves the result in block 0: ours (and NCCL's) is block `rank`. */
+/* MPI's own in place leaves the result in block 0: ours (and NCCL's) is block `rank`.
+ */
 static enum fc_status reduce_scatter(struct mpi_comm *m, const struct fc_coll_args *a,
                                      struct fc_error *err)
 {
@@ -204,8 +205,7 @@ static enum fc_status reduce_scatter(struct mpi_comm *m, const struct fc_coll_ar
     const void *send = in_place ? MPI_IN_PLACE : a->send;
     void *recv = in_place ? (void *)(uintptr_t)a->send : a->recv;
     status = fc_mpi_status(
-        MPI_Reduce_scatter_block(send, recv, (int)a->count,
-                                 fc_mpi_datatype(&m->types, a->dtype),
+        MPI_Reduce_scatter_block(send, recv, (int)a->count, m->types.type[a->dtype],
                                  fc_mpi_op(&m->types, a->dtype, a->redop), m->comm),
         "MPI_Reduce_scatter_block", err);
     if (status == FC_OK && recv != a->recv)
@@ -238,8 +238,7 @@ static enum fc_status mpi_enqueue(struct fc_comm *comm, const struct fc_coll_arg
                                   struct fc_error *err)
 {
     struct mpi_comm *m = (struct mpi_comm *)comm;
-    if (args->op >= FC_COLL_COUNT ||
-        fc_mpi_datatype(&m->types, args->dtype) == MPI_DATATYPE_NULL)
+    if (args->op >= FC_COLL_COUNT || m->types.type[args->dtype] == MPI_DATATYPE_NULL)
         return fc_fail(err, FC_UNSUPPORTED, "%s of %s is not supported over MPI",
                        args->op < FC_COLL_COUNT ? fc_coll_name(args->op) : "operation",
                        fc_dtype_name(args->dtype));

@@ -5,8 +5,9 @@ collectives_libcollectives_a_SOURCES = \
 	collectives/coll.c collectives/comm.h \
 	collectives/coll_records.c collectives/coll_records.h \
 	collectives/comm_mpi.c \
+	collectives/comm_node_mpi.c \
 	collectives/comm_self.c \
-	collectives/mpi_parts.h collectives/types_mpi.c \
+	collectives/parts_mpi.h collectives/types_mpi.c \
 	collectives/path.c collectives/path.h \
 	collectives/plan.c collectives/plan.h \
 	collectives/probe_collectives.c collectives/probe_collectives.h \

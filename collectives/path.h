@@ -22,8 +22,9 @@
 struct fc_path {
     char name[32]; /* "sockets", "verbs", "shared memory", "unknown" */
     char how[160]; /* "eth0 moved 1.2 GB for 1.1 GB of payload" */
-    /* GB/s that the interfaces or ports which carried it can send at most, by their link
-     * rate; NaN: not known. The nominal rate of a virtual interface is not known. */
+    /* GB/s that the interfaces or ports which carried it can send at most, by their
+     * link rate; NaN: not known. The nominal rate of a virtual interface is not known.
+     */
     double link_GBps;
 };
 

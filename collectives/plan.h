@@ -20,9 +20,9 @@ struct fc_coll_series {
 
 enum { FC_COLL_SERIES_MAX = 64 };
 
-/* The series of the settings' level, with its -b, -e and -f; `main` only: the all-reduce
- * that every communicator is judged by, else all. Returns how many were written to
- * out[FC_COLL_SERIES_MAX]. */
+/* The series of the settings' level, with its -b, -e and -f; `main` only: the
+ * all-reduce that every communicator is judged by, else all. Returns how many were
+ * written to out[FC_COLL_SERIES_MAX]. */
 size_t fc_coll_plan(const struct fc_settings *settings, bool main,
                     struct fc_coll_series *out);
 

@@ -5,14 +5,14 @@
  *
  * What it measures: for sizes, types, reductions and placements, the time of one
  * operation (the slowest rank's, median of samples) and its bus bandwidth, every result
- * verified exactly on every rank, and what carried the bytes.
- * Which faults it catches: wrong data (rank and first offset named), a dead or hung
- * communication path, a node whose own ranks communicate slowly (all nodes run the node
- * stage at the same time, so a slow one stands out against its peers and against its
- * limit), a fabric that is slow although every node alone is not.
- * Limit: inside one node what a rank receives must at least be copied once; that copy is
- * measured on all ranks at once, right before. Between nodes the link's rate, where the
- * path is proven and the rate is a real link's.
+ * verified exactly on every rank, and what carried the bytes. Which faults it catches:
+ * wrong data (rank and first offset named), a dead or hung communication path, a node
+ * whose own ranks communicate slowly (all nodes run the node stage at the same time, so
+ * a slow one stands out against its peers and against its limit), a fabric that is slow
+ * although every node alone is not. Limit: inside one node what a rank receives must at
+ * least be copied once; that copy is measured on all ranks at once, right before.
+ * Between nodes the link's rate, where the path is proven and the rate is a real
+ * link's.
  */
 #include "collectives/probe_collectives.h"
 
@@ -147,8 +147,9 @@ static enum fc_status setup(struct fc_run *run, void **out_state, struct fc_erro
     return status;
 }
 
-/* The best time of a concurrent copy of what each rank receives. Ranks that share a core
- * do not copy at the same time, whatever they believe: no limit then. Collective: yes. */
+/* The best time of a concurrent copy of what each rank receives. Ranks that share a
+ * core do not copy at the same time, whatever they believe: no limit then. Collective:
+ * yes. */
 static enum fc_status copy_limit(struct fc_coll_step *step, struct state *s,
                                  struct fc_error *err)
 {

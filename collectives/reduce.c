@@ -5,10 +5,19 @@
 
 typedef void reduce_fn(void *dst, const void *a, const void *b, size_t count);
 
+/* The caches, not the code, should set the pace: the widest vectors that this processor
+ * has, chosen when the program starts. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define FAST                                                                           \
+    __attribute__((optimize("O3"), target_clones("avx512f", "avx2", "default")))
+#else
+#define FAST
+#endif
+
 /* One loop each, so that the compiler makes vectors of it. `wide` is the type that the
  * operation is done in: unsigned for integers, whose overflow wraps. */
 #define LOOP(name, type, expression)                                                   \
-    static void name(void *dst, const void *a, const void *b, size_t count)            \
+    FAST static void name(void *dst, const void *a, const void *b, size_t count)       \
     {                                                                                  \
         type *out = dst;                                                               \
         const type *left = a, *right = b;                                              \

@@ -4,10 +4,10 @@
  *
  * A sample is one or, of small messages, several operations on rotating slices of the
  * buffers between two readings of the clock, after a spinning barrier of the
- * communicator; its time is the slowest rank's, of one operation.
- * Every operation of every sample is verified on every rank, outside the timed section
- * (verify.h). Results are cleared before each sample, so that an old right answer cannot
- * stand for a new one.
+ * communicator; its time is the slowest rank's, of one operation. Every operation of
+ * every sample is verified on every rank, outside the timed section (verify.h). Results
+ * are cleared before each sample, so that an old right answer cannot stand for a new
+ * one.
  *
  * All ranks of the run take part, each in its own group (its node, the first ranks of
  * the nodes, or the world), those of no group too; agreement between batches goes
@@ -39,7 +39,8 @@ struct fc_point {
     void *arg;
 };
 
-/* Elements of a block so that the message of n ranks has at most `bytes`, at least 1. */
+/* Elements of a block so that the message of n ranks has at most `bytes`, at least 1.
+ */
 size_t fc_point_count(enum fc_coll op, enum fc_dtype dtype, uint64_t bytes, int n);
 /* The message's size: what nccl-tests calls size. */
 uint64_t fc_point_bytes(const struct fc_point *point, int n);

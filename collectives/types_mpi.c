@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* MPI's types and operations for ours, and the split and all-reduce that both
  * communicators build on. */
-#include "collectives/mpi_parts.h"
+#include "collectives/parts_mpi.h"
 #include "collectives/reduce.h"
 
 /* MPI counts are ints: longer messages go in pieces of this many elements. */
@@ -33,14 +33,23 @@ enum fc_status fc_mpi_types_open(struct fc_mpi_types *types, struct fc_error *er
 {
     static MPI_User_function *const functions[FC_REDOP_COUNT] = {
         bf16_sum, bf16_prod, bf16_min, bf16_max, bf16_sum};
-    types->bf16 = MPI_DATATYPE_NULL;
-    for (int i = 0; i < FC_REDOP_COUNT; i++)
+    const MPI_Op ops[FC_REDOP_COUNT] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_SUM};
+    for (int i = 0; i < FC_DTYPE_COUNT; i++)
+        types->type[i] = MPI_DATATYPE_NULL;
+    for (int i = 0; i < FC_REDOP_COUNT; i++) {
+        types->op[i] = ops[i];
         types->bf16_op[i] = MPI_OP_NULL;
+    }
+    types->type[FC_DTYPE_FP32] = MPI_FLOAT;
+    types->type[FC_DTYPE_FP64] = MPI_DOUBLE;
+    types->type[FC_DTYPE_INT32] = MPI_INT32_T;
+    types->type[FC_DTYPE_INT8] = MPI_INT8_T;
+    MPI_Datatype *bf16 = &types->type[FC_DTYPE_BF16];
     enum fc_status status =
-        fc_mpi_status(MPI_Type_contiguous(sizeof(uint16_t), MPI_BYTE, &types->bf16),
+        fc_mpi_status(MPI_Type_contiguous(sizeof(uint16_t), MPI_BYTE, bf16),
                       "MPI_Type_contiguous", err);
     if (status == FC_OK)
-        status = fc_mpi_status(MPI_Type_commit(&types->bf16), "MPI_Type_commit", err);
+        status = fc_mpi_status(MPI_Type_commit(bf16), "MPI_Type_commit", err);
     for (int i = 0; i < FC_REDOP_COUNT && status == FC_OK; i++)
         status = fc_mpi_status(MPI_Op_create(functions[i], 1, &types->bf16_op[i]),
                                "MPI_Op_create", err);
@@ -52,47 +61,8 @@ void fc_mpi_types_close(struct fc_mpi_types *types)
     for (int i = 0; i < FC_REDOP_COUNT; i++)
         if (types->bf16_op[i] != MPI_OP_NULL)
             MPI_Op_free(&types->bf16_op[i]);
-    if (types->bf16 != MPI_DATATYPE_NULL)
-        MPI_Type_free(&types->bf16);
-}
-
-MPI_Datatype fc_mpi_datatype(const struct fc_mpi_types *types, enum fc_dtype dtype)
-{
-    switch (dtype) {
-    case FC_DTYPE_FP32:
-        return MPI_FLOAT;
-    case FC_DTYPE_FP64:
-        return MPI_DOUBLE;
-    case FC_DTYPE_BF16:
-        return types->bf16;
-    case FC_DTYPE_INT32:
-        return MPI_INT32_T;
-    case FC_DTYPE_INT8:
-        return MPI_INT8_T;
-    default:
-        return MPI_DATATYPE_NULL;
-    }
-}
-
-MPI_Op fc_mpi_op(const struct fc_mpi_types *types, enum fc_dtype dtype,
-                 enum fc_redop redop)
-{
-    if (dtype == FC_DTYPE_BF16)
-        return types->bf16_op[redop];
-    switch (redop) {
-    case FC_REDOP_SUM:
-    case FC_REDOP_AVG:
-        return MPI_SUM;
-    case FC_REDOP_PROD:
-        return MPI_PROD;
-    case FC_REDOP_MIN:
-        return MPI_MIN;
-    case FC_REDOP_MAX:
-        return MPI_MAX;
-    case FC_REDOP_COUNT:
-        break;
-    }
-    return MPI_OP_NULL;
+    if (types->type[FC_DTYPE_BF16] != MPI_DATATYPE_NULL)
+        MPI_Type_free(&types->type[FC_DTYPE_BF16]);
 }
 
 enum fc_status fc_mpi_split(int color, MPI_Comm *out, struct fc_error *err)
@@ -112,7 +82,7 @@ enum fc_status fc_mpi_all_reduce(const struct fc_mpi_types *types, MPI_Comm comm
                                  const void *send, void *recv, size_t count,
                                  struct fc_error *err)
 {
-    MPI_Datatype type = fc_mpi_datatype(types, dtype);
+    MPI_Datatype type = types->type[dtype];
     MPI_Op op = fc_mpi_op(types, dtype, redop);
     size_t width = fc_dtype_bytes(dtype);
     enum fc_status status = FC_OK;

@@ -114,7 +114,8 @@ static bool sends_small_block(const struct fc_verify *v)
     return fc_coll_shape(v->op, v->size).send_blocks < larger_blocks(v);
 }
 
-/* Where in a slice rank `rank`'s own small block lies when the operation is in place. */
+/* Where in a slice rank `rank`'s own small block lies when the operation is in place.
+ */
 static size_t own_block(const struct fc_verify *v, int rank)
 {
     return v->in_place ? (size_t)rank * v->count : 0;

@@ -39,8 +39,8 @@ enum fc_status fc_verify_fill(const struct fc_verify *v, struct fc_device *devic
                               struct fc_error *err) FC_MUST_USE;
 
 /* Checks what this rank received; out->wrong counts all slices, out->first is the index
- * within its slice's part of `recv` that the rank receives. A rank that receives nothing
- * has nothing wrong. */
+ * within its slice's part of `recv` that the rank receives. A rank that receives
+ * nothing has nothing wrong. */
 enum fc_status fc_verify_check(const struct fc_verify *v, struct fc_device *device,
                                struct fc_stream *stream, const void *recv,
                                struct fc_mismatch *out,

@@ -103,7 +103,8 @@ struct fill_job {
     struct fc_pattern pattern;
 };
 
-/* One element from a pattern's value: integers keep their low bits, as overflow would. */
+/* One element from a pattern's value: integers keep their low bits, as overflow would.
+ */
 static float to_fp32(double value)
 {
     return (float)value;

@@ -199,6 +199,26 @@ static enum fc_status open_comm(struct fc_session *s, int color, struct fc_comm 
     return fc_rte_agree(s->run.rte, "communicator", status, err);
 }
 
+/* Where memory cannot be shared the run goes on without; the run line says why. */
+static enum fc_status open_aware(struct fc_session *s, int color, struct fc_comm **out,
+                                 struct fc_error *err)
+{
+    fc_watchdog_push(s->run.watchdog, "share memory inside the nodes",
+                     FC_WAIT_COLLECTIVE, s->settings.work_ns);
+    enum fc_status status = fc_comm_node_open(color, s->run.rte->node, out, err);
+    fc_watchdog_pop(s->run.watchdog);
+    if (status == FC_OK && s->backends->wrap_comm)
+        s->backends->wrap_comm(out, s->run.rte->rank);
+    status = fc_rte_agree(s->run.rte, "shared memory", status, err);
+    if (status != FC_UNSUPPORTED)
+        return status;
+    json_object_set_new(s->control, "no_shared_memory", json_string(err->text));
+    if (*out)
+        (*out)->ops->close(*out);
+    *out = NULL;
+    return FC_OK;
+}
+
 static enum fc_status open_comms(struct fc_session *s, struct fc_error *err)
 {
     struct fc_run *run = &s->run;
@@ -208,6 +228,10 @@ static enum fc_status open_comms(struct fc_session *s, struct fc_error *err)
         status = open_comm(s, node, &run->node, err);
     if (status == FC_OK && run->rte->nodes > 1)
         status = open_comm(s, run->rte->local_rank ? -1 : 0, &run->leaders, err);
+    if (status == FC_OK && run->rte->size > run->rte->nodes)
+        status = open_aware(s, 0, &run->world_aware, err);
+    if (status == FC_OK && run->rte->size > run->rte->nodes && run->rte->nodes > 1)
+        status = open_aware(s, node, &run->node_aware, err);
     return status;
 }
 

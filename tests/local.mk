@@ -103,8 +103,9 @@ FC_SHELL_TESTS = \
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 
-# Built by tests/bench/host.sh when it runs.
-EXTRA_PROGRAMS = tests/bench/host_gemm tests/bench/mpi_start
+# Built by the scripts of tests/bench when they run.
+EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start
+tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 EXTRA_DIST += tests/bench/host.sh

@@ -29,7 +29,7 @@ BEGIN {
         below[f, f] = 1
     }
     # headers of others: a pattern of the header, and of the files that may see it
-    foreign("^(mpi|mpi-ext|mpio)\\.h$", "^(src/core/rte_mpi\\.c|collectives/[^/]*_mpi\\.c)$")
+    foreign("^(mpi|mpi-ext|mpio)\\.h$", "^(src/core/rte_mpi\\.c|collectives/[^/]*_mpi\\.[ch])$")
     foreign("^(infiniband|rdma)/", "^rdma/")
     foreign("^nccl", "^collectives/")
     foreign("^(nvml|nvToolsExt|nvtx)", "^device/")
