@@ -87,7 +87,7 @@ tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
-check_PROGRAMS += tests/double/fabricheck-double tests/mpi/rte
+check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives tests/mpi/rte
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -97,6 +97,7 @@ FC_SHELL_TESTS = \
 	tests/cli/judge.sh \
 	tests/cli/luck.sh \
 	tests/cli/usage.sh \
+	tests/mpi/collectives.sh \
 	tests/mpi/faults.sh \
 	tests/mpi/ranks.sh \
 	tests/mpi/rte.sh

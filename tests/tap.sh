@@ -49,6 +49,27 @@ if [ "$(id -u)" = 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+# relay NAME LAUNCH…: runs a program that prints TAP and passes its test points on under
+# NAME, renumbered.
+relay() {
+    local name=$1 points=0 planned
+    shift
+    "$@" >"$scratch/out" 2>"$scratch/err"
+    local status=$?
+    while read -r line; do
+        case $line in
+        ok\ *) tests=$((tests + 1)); points=$((points + 1))
+               echo "ok $tests - $name: ${line#ok * - }" ;;
+        not\ ok\ *) tests=$((tests + 1)); points=$((points + 1))
+               echo "not ok $tests - $name: ${line#not ok * - }" ;;
+        esac
+    done <"$scratch/out"
+    planned=$(sed -n 's/^1\.\.//p' "$scratch/out")
+    ok "$name: all its tests ran, status 0" \
+        [ "$status:${planned:-none}" = "0:$points" ]
+    show "$scratch/err"
+}
+
 # on_nodes "a a b" COMMAND…: runs in each rank; rank i believes to be on the i-th node.
 on_nodes=$top_srcdir/tests/on-nodes
 
