@@ -59,6 +59,7 @@ FC_UNIT = \
 	tests/unit/metric \
 	tests/unit/option \
 	tests/unit/option_help \
+	tests/unit/path \
 	tests/unit/profile \
 	tests/unit/report \
 	tests/unit/rng \
@@ -67,6 +68,7 @@ FC_UNIT = \
 	tests/unit/stats \
 	tests/unit/suspects \
 	tests/unit/units \
+	tests/unit/verify \
 	tests/unit/watchdog \
 	tests/unit/worker \
 	tests/unit/worker_life \

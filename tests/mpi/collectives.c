@@ -241,7 +241,8 @@ static void test_pair(struct fc_comm *comm)
 
 #define LARGE (((size_t)1 << 31) + 64)
 
-/* Elements on both sides of what an int counts and of the pieces; the others are zero. */
+/* Elements on both sides of what an int counts and of the pieces; the others are zero.
+ */
 static const size_t probed[] = {0,          1,        (1u << 30) - 1, 1u << 30,
                                 0x7fffffff, 1u << 31, LARGE - 1};
 enum { PROBED = sizeof probed / sizeof *probed };

@@ -35,7 +35,7 @@ OMPI_MCA_pml=ob1 OMPI_MCA_btl=vader,self measure vader
 ok "shared memory forced: shared memory" [ "$(paths vader)" = "shared memory" ]
 ok "the algorithm is in the records" [ "$(jq -r 'select(.metric == "collective.all_reduce.busbw") |
     .params.algorithm' vader/journal.jsonl | sort -u | tr '\n' ,)" = "mpi,shared memory," ]
-FABRICHECK_SIZES="$(jq -r 'select(.metric == "collective.alltoall.busbw") | .bytes' \
+sizes="$(jq -r 'select(.metric == "collective.alltoall.busbw") | .bytes' \
     vader/journal.jsonl | sort -un | tr '\n' ' ')"
-ok "sizes from -b to -e by -f" [ "$FABRICHECK_SIZES" = "65536 1048576 " ]
+ok "sizes from -b to -e by -f" [ "$sizes" = "65536 1048576 " ]
 done_testing
