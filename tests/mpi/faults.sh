@@ -89,6 +89,7 @@ run_fault "hung GEMM" 1 rank.hung gemm:hang:RANK:from=2 --probes device
 run_fault "crash in GEMM" 3 rank.silent gemm:crash:RANK:from=2 --probes device
 run_fault "wrong all-reduce at one size" 1 result.wrong all_reduce:wrong:RANK:bytes=65536 \
     --probes collectives
+run_fault "wrong reduce-scatter" 1 result.wrong reduce_scatter:wrong:RANK --probes collectives
 run_fault "dead all-reduce" 1 result.failed all_reduce:dead:RANK:from=5 --probes collectives
 run_fault "facts that hang" 3 coverage facts:hang:RANK --probes config
 run_fault "facts that crash" 3 coverage facts:crash:RANK --probes config
