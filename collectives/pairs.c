@@ -16,8 +16,8 @@ enum {
     PINGS_WARM = 2,
     PINGS_MIN = 3,
     PINGS_MAX = 200,
-    ENOUGH = 3,   /* bursts, when the box is spent */
-    LAST_BOX = 3, /* boxes after which one burst is enough */
+    ENOUGH = 3,   /* bursts, when two boxes are spent */
+    LAST_BOX = 4, /* boxes after which one burst is enough */
 };
 
 /* What the members say to keep step. */
@@ -285,7 +285,7 @@ static enum fc_status send_burst(struct side *s, struct fc_burst burst, double *
 
 static bool enough(const struct fc_pair_plan *plan, unsigned n, uint64_t spent_ns)
 {
-    return n >= plan->bursts || (n >= ENOUGH && spent_ns >= plan->box_ns) ||
+    return n >= plan->bursts || (n >= ENOUGH && spent_ns >= 2 * plan->box_ns) ||
            (n > 0 && spent_ns >= LAST_BOX * plan->box_ns);
 }
 
@@ -295,7 +295,7 @@ static enum fc_status send_bursts(struct side *s, struct fc_error *err)
 {
     const struct fc_pair_plan *plan = s->plan;
     double rate[FC_PAIR_BURSTS_MAX], seconds = 0;
-    double target_s = (double)plan->box_ns / 1e9 / 4;
+    double target_s = (double)plan->box_ns / 1e9 / 5;
     unsigned n = 0;
     uint64_t start = fc_now_ns(), spent_ns = 0;
     struct fc_burst burst = {.bytes = FIRST_BYTES, .count = 1};

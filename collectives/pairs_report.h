@@ -37,8 +37,8 @@ struct fc_pairs_report {
     uint64_t bytes;
 };
 
-/* `rank_of` and `plan` are borrowed; nodes are the members where there are several, else
- * ranks. Ownership: fc_pairs_report_close, also when it failed. Collective: no. */
+/* `rank_of` and `plan` are borrowed; nodes are the members where there are several,
+ * else ranks. Ownership: fc_pairs_report_close, also when it failed. Collective: no. */
 enum fc_status fc_pairs_report_open(struct fc_pairs_report *report, struct fc_run *run,
                                     const struct fc_pairs_plan *plan, int attempt,
                                     uint32_t members, const int *rank_of,

@@ -20,7 +20,6 @@
 #include "core/clock.h"
 #include "core/rng.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

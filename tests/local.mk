@@ -99,14 +99,17 @@ FC_SHELL_TESTS = \
 	tests/cli/usage.sh \
 	tests/mpi/collectives.sh \
 	tests/mpi/faults.sh \
+	tests/mpi/pairs.sh \
 	tests/mpi/ranks.sh \
 	tests/mpi/rte.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 
 # Built by the scripts of tests/bench when they run.
-EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start
+EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \
+	tests/bench/mpigraph
 tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 EXTRA_DIST += tests/bench/host.sh
