@@ -59,6 +59,7 @@ FC_UNIT = \
 	tests/unit/metric \
 	tests/unit/option \
 	tests/unit/option_help \
+	tests/unit/pairs \
 	tests/unit/profile \
 	tests/unit/report \
 	tests/unit/rng \
@@ -101,7 +102,8 @@ FC_SHELL_TESTS = \
 	tests/mpi/faults.sh \
 	tests/mpi/pairs.sh \
 	tests/mpi/ranks.sh \
-	tests/mpi/rte.sh
+	tests/mpi/rte.sh \
+	tests/mpi/shaped-link.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 

@@ -61,9 +61,10 @@ for n in 2 3 4 8; do
     start $n "" "$fabricheck" --pairs full
     walked "$n ranks of one node" $n $((n - 1 + n % 2))
 done
+# On a crowded machine a pair may move too little to tell.
 ok "inside a node no interface carried it, and that gives no limit" holds \
-    '[.[] | select(.type == "matrix") | has("limit") == false and
-        (.path | all(.name == "shared memory"))] | all'
+    '[.[] | select(.type == "matrix") | has("limit") == false and (.path | all(.name ==
+        "shared memory" or (.name == "unknown" and (.how | startswith("too few")))))] | all'
 for n in 3 4; do
     start $n "n0 n1 n2 n3" "$fabricheck" --pairs full
     walked "$n nodes" $n $((n - 1 + n % 2))
