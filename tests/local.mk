@@ -88,7 +88,8 @@ tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
-check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives tests/mpi/rte
+check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \
+	tests/mpi/pairs_retest tests/mpi/rte
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \

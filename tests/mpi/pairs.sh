@@ -83,6 +83,29 @@ rm -rf run
 ok "one rank has nobody: INCONCLUSIVE" [ $? = 3 ]
 ok "one rank has nobody: said so" grep -q "nobody to pair with" out
 
+# A retest: only pairs with a suspect, who meet everyone; a summary only of all pairs.
+retest() { # RANKS SUSPECT…
+    rm -rf run
+    mpirun_n "$1" "$top_builddir/tests/mpi/pairs_retest" run "${@:2}" >out 2>err
+    status=$?
+    show err
+}
+retest 5 3
+ok "retest of one: ran" [ $status = 0 ]
+ok "retest of one: alone with everyone once, one pair a round" holds \
+    '[.[] | select(.type == "matrix")] | all(.attempt == 2 and .concurrency == 1) and
+        ([.[].pair[] - [3] | .[0]] | sort) == [0, 1, 2, 4]'
+ok "retest of one: no word on all pairs" holds '[.[] | select(.type == "record")] == []'
+retest 6 0 5
+ok "retest of two: every pair that has one of them, once" holds \
+    '[.[] | select(.type == "matrix") | .pair[]] | sort ==
+        ([range(6) as $a | range($a + 1; 6) as $b | [$a, $b] |
+            select(.[0] == 0 or .[1] == 5)] | sort)'
+retest 4 0 1 2 3
+ok "retest of all: summaries of attempt 2" holds \
+    '[.[] | select(.type == "record") | [.metric, .params.attempt]] ==
+        [["pair.bw", 2], ["pair.latency", 2]]'
+
 # Faults. The victim, and the other end of a link, are drawn.
 victim=$((RANDOM % 4)) other=$(((victim + 1 + RANDOM % 3) % 4))
 nodes="n0 n1 n2 n3"
