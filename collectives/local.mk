@@ -7,10 +7,15 @@ collectives_libcollectives_a_SOURCES = \
 	collectives/comm_mpi.c \
 	collectives/comm_node_mpi.c \
 	collectives/comm_self.c \
+	collectives/matrix.c collectives/matrix.h \
+	collectives/pairs.c collectives/pairs.h \
+	collectives/pairs_plan.c collectives/pairs_plan.h \
+	collectives/pairs_report.c collectives/pairs_report.h \
 	collectives/parts_mpi.h collectives/types_mpi.c \
 	collectives/path.c collectives/path.h \
 	collectives/plan.c collectives/plan.h \
 	collectives/probe_collectives.c collectives/probe_collectives.h \
+	collectives/probe_pairs.c collectives/probe_pairs.h \
 	collectives/reduce.c collectives/reduce.h \
 	collectives/sweep.c collectives/sweep.h \
 	collectives/verify.c collectives/verify.h

@@ -2,6 +2,7 @@
 #include "probes.h"
 
 #include "collectives/probe_collectives.h"
+#include "collectives/probe_pairs.h"
 #include "device/probe_device.h"
 #include "topology/probe_config.h"
 
@@ -10,6 +11,7 @@
 const struct fc_probe *const fc_probes[] = {
     &fc_probe_config,
     &fc_probe_device,
+    &fc_probe_pairs,
     &fc_probe_collectives,
     NULL,
 };

@@ -6,6 +6,7 @@
 #include "core/units.h"
 #include "probes.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,14 @@ const struct fc_option fc_run_option_table[] = {
      .arg = "FACTOR",
      .in_profile = true,
      .help = "from one size of a sweep to the next"},
+    {.name = "pairs",
+     .type = FC_OPT_STRING,
+     .offset = FIELD(pairs),
+     .arg = "ROUNDS",
+     .in_profile = true,
+     .help =
+         "rounds of disjoint pairs to walk, or full: every pair (default: all up to "
+         "64 nodes, above that 3 rounds; within a time budget)"},
     {.name = "control",
      .type = FC_OPT_CHOICE,
      .offset = FIELD(control),
@@ -147,6 +156,29 @@ static enum fc_status check_size(const char *name, uint64_t bytes, struct fc_err
                    name, (unsigned long long)bytes);
 }
 
+/* 0 where the option was not given. */
+static enum fc_status read_pairs(const char *text, uint32_t *out, struct fc_error *err)
+{
+    char *end;
+    *out = 0;
+    if (!text)
+        return FC_OK;
+    if (strcmp(text, "full") == 0) {
+        *out = UINT32_MAX;
+        return FC_OK;
+    }
+    errno = 0;
+    unsigned long long rounds = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || rounds < 1 ||
+        rounds >= UINT32_MAX)
+        return fc_fail(err, FC_USAGE,
+                       "--pairs: '%.60s' is neither 'full' nor a number of rounds from "
+                       "1 on",
+                       text);
+    *out = (uint32_t)rounds;
+    return FC_OK;
+}
+
 enum fc_status fc_run_options_check(const struct fc_run_options *o,
                                     struct fc_error *err)
 {
@@ -159,7 +191,10 @@ enum fc_status fc_run_options_check(const struct fc_run_options *o,
                            o->probes.word[i]);
     if (o->out && !o->out[0])
         return fc_fail(err, FC_USAGE, "--out: '' is no folder");
-    enum fc_status status = check_size("-b", o->min_bytes, err);
+    uint32_t rounds;
+    enum fc_status status = read_pairs(o->pairs, &rounds, err);
+    if (status == FC_OK)
+        status = check_size("-b", o->min_bytes, err);
     if (status == FC_OK)
         status = check_size("-e", o->max_bytes, err);
     return status == FC_OK ? check_labels(&o->labels, err) : status;
@@ -188,6 +223,8 @@ enum fc_status fc_run_settings(const struct fc_run_options *o, struct fc_setting
                        "FABRICHECK_DEADLINE: '%.40s' is no duration of a "
                        "second or more (like 30s, 2m)",
                        deadline);
-    *out = s;
-    return FC_OK;
+    enum fc_status status = read_pairs(o->pairs, &s.pair_rounds, err);
+    if (status == FC_OK)
+        *out = s;
+    return status;
 }

@@ -8,6 +8,7 @@
 
 struct fc_run_options {
     char *level, *device, *control, *out, *profile;
+    char *pairs; /* "full" or a number; NULL: as the level says */
     struct fc_words probes, skip, labels;
     int64_t expect_nodes, expect_gpus; /* 0: nothing expected */
     uint64_t min_bytes, max_bytes;

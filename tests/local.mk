@@ -60,6 +60,7 @@ FC_UNIT = \
 	tests/unit/option \
 	tests/unit/option_help \
 	tests/unit/path \
+	tests/unit/pairs \
 	tests/unit/profile \
 	tests/unit/report \
 	tests/unit/rng \
@@ -89,7 +90,8 @@ tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
-check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives tests/mpi/rte
+check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \
+	tests/mpi/pairs_retest tests/mpi/rte
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -101,14 +103,18 @@ FC_SHELL_TESTS = \
 	tests/cli/usage.sh \
 	tests/mpi/collectives.sh \
 	tests/mpi/faults.sh \
+	tests/mpi/pairs.sh \
 	tests/mpi/ranks.sh \
-	tests/mpi/rte.sh
+	tests/mpi/rte.sh \
+	tests/mpi/shaped-link.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 
 # Built by the scripts of tests/bench when they run.
-EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start
+EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \
+	tests/bench/mpigraph
 tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh

@@ -44,6 +44,12 @@ bad "-b: .*-4" run -b -4
 bad "-b: 6 bytes" run -b 6
 bad "-e: .*'99999999999G'" run -e 99999999999G
 bad "-f: .*1" run -f 1
+bad "--pairs: 'some'.*'full'.*number" run --pairs some
+bad "--pairs: '0'" run --pairs 0
+bad "--pairs: '-3'" run --pairs=-3
+bad "--pairs: '2.5'" run --pairs 2.5
+bad "--pairs: '99999999999999999999'" run --pairs 99999999999999999999
+bad "--pairs: ''" run --pairs ""
 bad "--expect-nodes: .*0" run --expect-nodes 0
 bad "--expect-nodes: .*'two'" run --expect-nodes two
 bad "--label: 'novalue'" run --label novalue

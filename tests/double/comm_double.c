@@ -27,7 +27,11 @@ static enum fc_status enqueue(struct fc_comm *comm, const struct fc_coll_args *a
     size_t blocks =
         shape.send_blocks > shape.recv_blocks ? shape.send_blocks : shape.recv_blocks;
     size_t bytes = blocks * args->count * fc_dtype_bytes(args->dtype);
-    const struct fault *fault = faults_strike(&d->faults, op, bytes);
+    bool link = args->op == FC_COLL_SENDRECV;
+    const struct fault *fault = faults_strike_link(&d->faults, op, bytes,
+                                                   !link           ? -1
+                                                   : args->to >= 0 ? args->to
+                                                                   : args->from);
     if (fault_is(fault, "hang"))
         fault_hang();
     if (fault_is(fault, "dead"))
@@ -39,7 +43,7 @@ static enum fc_status enqueue(struct fc_comm *comm, const struct fc_coll_args *a
                  fc_now_ns() + (uint64_t)((double)(fc_now_ns() - start) * fault->by);
              fc_now_ns() < end;)
             ;
-    if (fault_is(fault, "wrong"))
+    if (fault_is(fault, "wrong") && !(link && args->from < 0))
         /* The last byte of an element: its sign, or all of an int8. */
         ((unsigned char *)
              args->recv)[(args->count / 3 + 1) * fc_dtype_bytes(args->dtype) - 1] ^=

@@ -18,7 +18,7 @@ static void parse(struct fault *f, char *text)
     const char *op = strtok_r(text, ":", &save), *kind = strtok_r(NULL, ":", &save);
     if (!op || !kind)
         bad(text);
-    *f = (struct fault){.rank = 0, .by = 4, .from = 1};
+    *f = (struct fault){.rank = 0, .peer = -1, .by = 4, .from = 1};
     snprintf(f->op, sizeof f->op, "%s", op);
     snprintf(f->kind, sizeof f->kind, "%s", kind);
     for (char *pair; (pair = strtok_r(NULL, ":", &save));) {
@@ -34,6 +34,10 @@ static void parse(struct fault *f, char *text)
             f->from = strtoul(equals, NULL, 10);
         else if (strcmp(pair, "bytes") == 0)
             f->bytes = strtoul(equals, NULL, 10);
+        else if (strcmp(pair, "above") == 0)
+            f->above = strtoul(equals, NULL, 10);
+        else if (strcmp(pair, "peer") == 0)
+            f->peer = atoi(equals);
         else
             bad(pair);
     }
@@ -54,12 +58,24 @@ void faults_read(struct faults *out, int rank)
     free(copy);
 }
 
+static bool meant(const struct fault *f, const char *op, size_t bytes, int peer)
+{
+    return strcmp(f->op, op) == 0 && (!f->bytes || f->bytes == bytes) &&
+           (!f->above || bytes > f->above) && (f->peer < 0 || f->peer == peer);
+}
+
 const struct fault *faults_strike(struct faults *faults, const char *op, size_t bytes)
+{
+    return faults_strike_link(faults, op, bytes, -1);
+}
+
+const struct fault *faults_strike_link(struct faults *faults, const char *op,
+                                       size_t bytes, int peer)
 {
     const struct fault *hit = NULL;
     for (size_t i = 0; i < faults->count; i++) {
         struct fault *f = &faults->fault[i];
-        if (strcmp(f->op, op) != 0 || (f->bytes && f->bytes != bytes))
+        if (!meant(f, op, bytes, peer))
             continue;
         if (++f->calls >= f->from && !hit)
             hit = f;

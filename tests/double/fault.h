@@ -4,9 +4,11 @@
  *     gemm:slow:rank=2:by=3      rank 2's GEMM takes three times as long
  *     copy:wrong:rank=0:from=4   from the fourth call on, one element is changed
  *     all_reduce:hang:rank=1     the call never returns
- * OP: gemm, copy, all_reduce, facts. KIND: slow, wrong, dead (an error), hang, crash,
- * differ. KEY: rank (default 0), by (default 4), from (call, default 1), bytes (only
- * calls of that size). Only the tests' program knows this; the product does not.
+ *     sendrecv:slow:rank=3:peer=5:above=4096  only large messages with rank 5
+ * OP: gemm, copy, facts, or a collective by its name. KIND: slow, wrong, dead (an
+ * error), hang, crash, differ. KEY: rank (default 0), by (default 4), from (call,
+ * default 1), bytes (only calls of that size), above (only larger ones), peer (only
+ * sendrecv with that rank). Only the tests' program knows this; the product does not.
  */
 #ifndef FC_TESTS_FAULT_H
 #define FC_TESTS_FAULT_H
@@ -16,10 +18,10 @@
 
 struct fault {
     char op[16], kind[16];
-    int rank;
+    int rank, peer;
     double by;
     unsigned long from, calls;
-    size_t bytes;
+    size_t bytes, above;
 };
 
 enum { FAULTS_MAX = 8 };
@@ -33,6 +35,9 @@ struct faults {
 void faults_read(struct faults *out, int rank);
 /* Counts a call of `op` with `bytes` bytes; the fault that strikes it, or NULL. */
 const struct fault *faults_strike(struct faults *faults, const char *op, size_t bytes);
+/* The same of a message to or from `peer`. */
+const struct fault *faults_strike_link(struct faults *faults, const char *op,
+                                       size_t bytes, int peer);
 /* Never returns. */
 void fault_hang(void);
 bool fault_is(const struct fault *fault, const char *kind);

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The pairs probe: bandwidth both ways and latency between any two nodes (of one node:
+ * between any two ranks), every pair once.
+ *
+ * How: rounds of disjoint pairs by the circle method over randomly relabelled members
+ * (core/schedule.h), so that all links work at once and any prefix of rounds is a fair
+ * sample. Within a round nobody waits for more than its own partner; every few rounds
+ * all ranks meet, and what was measured becomes one matrix line a round in the journal.
+ * Each pair is bounded by time, and its last byte is acknowledged before it ends, so
+ * that a slow link costs its own round little and the next one nothing.
+ * Which faults it catches: a slow or dead link, port or node (all of its pairs are
+ * slow), one direction that is slow, a pair of nodes that cannot talk, data that is
+ * changed on the way (the receiver, the sender and the first wrong byte are named).
+ * Limit: the link rate of the slower member, where the counters prove that the bytes
+ * crossed it. A retest measures only pairs with a suspect in them, three times as long.
+ */
+#include "collectives/probe_pairs.h"
+
+#include "collectives/pairs_report.h"
+#include "core/clock.h"
+#include "core/rng.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct state {
+    uint32_t members;
+    int64_t me;   /* this rank's member, -1: none */
+    int *rank_of; /* [members] */
+    bool *active; /* [members] to be measured: in a retest the suspects */
+    struct fc_schedule schedule;
+    void *send, *recv;
+    size_t room;
+    struct fc_stream *stream;
+    struct fc_path_watch *watch;
+    struct fc_pair_entry mine[FC_PAIRS_BLOCK_MAX];
+};
+
+/* One walk over the schedule. */
+struct walk {
+    struct fc_run *run;
+    struct state *state;
+    const struct fc_focus *focus;
+    struct fc_pairs_plan plan;
+    struct fc_pairs_report report;
+    enum fc_status noted; /* whether this rank could note down what it met */
+    struct fc_error why;
+};
+
+static uint32_t count_members(const struct fc_run *run)
+{
+    return (uint32_t)(run->rte->nodes > 1 ? run->rte->nodes : run->rte->size);
+}
+
+static const char *not_applicable(const struct fc_run *run)
+{
+    return run->rte->size < 2 ? "one rank has nobody to pair with" : NULL;
+}
+
+static double cost_s(const struct fc_run *run)
+{
+    struct fc_pairs_plan plan = fc_pairs_plan(run->settings, count_members(run), 1);
+    return fc_pairs_plan_s(&plan) + 0.2;
+}
+
+/* --- setup --- */
+
+static void choose_members(const struct fc_rte *rte, struct state *s)
+{
+    s->me = -1;
+    for (int r = 0; r < rte->size; r++) {
+        bool chosen = rte->nodes == 1 || rte->place[r].local_rank == 0;
+        int member = rte->nodes == 1 ? r : rte->place[r].node;
+        if (chosen)
+            s->rank_of[member] = r;
+        if (chosen && r == rte->rank)
+            s->me = member;
+    }
+}
+
+static enum fc_status open_buffers(struct fc_device *dev, struct state *s,
+                                   struct fc_error *err)
+{
+    enum fc_status status = dev->ops->stream_open(dev, &s->stream, err);
+    if (status == FC_OK)
+        status = dev->ops->alloc(dev, s->room, &s->send, err);
+    if (status == FC_OK)
+        status = dev->ops->alloc(dev, s->room, &s->recv, err);
+    return status == FC_OK ? fc_path_open("", &s->watch, err) : status;
+}
+
+static enum fc_status setup(struct fc_run *run, void **out_state, struct fc_error *err)
+{
+    struct state *s = calloc(1, sizeof *s);
+    if (!s)
+        return fc_fail(err, FC_NOMEM, "out of memory for the pairs probe");
+    *out_state = s;
+    s->members = count_members(run);
+    s->room = fc_pairs_plan(run->settings, s->members, 1).pair.max_bytes;
+    s->rank_of = calloc(s->members, sizeof *s->rank_of);
+    s->active = calloc(s->members, sizeof *s->active);
+    if (!s->rank_of || !s->active)
+        return fc_fail(err, FC_NOMEM, "out of memory for the pairs probe");
+    choose_members(run->rte, s);
+    enum fc_status status = fc_schedule_open(&s->schedule, s->members, run->seed, err);
+    return status == FC_OK && s->me >= 0 ? open_buffers(run->device, s, err) : status;
+}
+
+static void teardown(struct fc_run *run, void *state)
+{
+    struct state *s = state;
+    struct fc_device *dev = run->device;
+    if (!s)
+        return;
+    if (s->send)
+        dev->ops->free(dev, s->send, s->room);
+    if (s->recv)
+        dev->ops->free(dev, s->recv, s->room);
+    fc_path_close(s->watch);
+    if (s->stream)
+        dev->ops->stream_close(dev, s->stream);
+    fc_schedule_close(&s->schedule);
+    free(s->rank_of);
+    free(s->active);
+    free(s);
+}
+
+/* --- one pair --- */
+
+/* A wrong or failed pair speaks for itself, at once: the partner of a failed one may
+ * never come to the next agreement. */
+static void add_own_record(struct walk *w, const struct fc_pair_result *result,
+                           int peer_rank, const struct fc_pair_entry *entry)
+{
+    const struct fc_run *run = w->run;
+    const struct fc_rte *rte = run->rte;
+    struct fc_error err;
+    struct fc_record r = fc_record_new("pair.bw");
+    r.subject = fc_run_subject(run);
+    r.subject.kind = "pair";
+    r.subject.peer = rte->node_name[rte->place[peer_rank].node];
+    r.params.op = "sendrecv";
+    r.params.dtype = "fp64";
+    r.params.n = 2;
+    r.params.algorithm = run->world->ops->algorithm(run->world, FC_COLL_SENDRECV);
+    r.params.memory = "host";
+    r.params.attempt = w->focus->attempt;
+    r.path = entry->path;
+    r.path_how = entry->how;
+    r.wrong = result->status == FC_WRONG ? (int64_t)result->wrong : -1;
+    r.status = result->status;
+    r.reason = result->why.text;
+    enum fc_status status = fc_summarize(NULL, 0, &r.value, NULL)
+                                ? fc_sink_add(run->sink, &r, &err)
+                                : fc_fail(&err, FC_NOMEM, "out of memory for a record");
+    if (status != FC_OK && w->noted == FC_OK) {
+        w->noted = status;
+        w->why = err;
+    }
+}
+
+static struct fc_pair_entry entry_of(const struct fc_pair_result *result, int64_t peer,
+                                     const struct fc_path *path)
+{
+    struct fc_pair_entry e = {.peer = peer,
+                              .bw_GBps = result->bw_GBps,
+                              .latency_s = result->latency_s,
+                              .link_GBps = path->link_GBps,
+                              .bytes = result->bytes,
+                              .wrong = result->wrong,
+                              .samples = result->samples,
+                              .status = (int32_t)result->status};
+    snprintf(e.path, sizeof e.path, "%s", path->name);
+    snprintf(e.how, sizeof e.how, "%s", path->how);
+    if (result->status != FC_OK)
+        snprintf(e.why, sizeof e.why, "%.255s", result->why.text);
+    return e;
+}
+
+static void measure_pair(struct walk *w, uint32_t round, int64_t peer,
+                         struct fc_pair_entry *out)
+{
+    struct fc_run *run = w->run;
+    struct state *s = w->state;
+    int peer_rank = s->rank_of[peer];
+    struct fc_pair pair = {.comm = run->world,
+                           .control = run->world,
+                           .peer = peer_rank,
+                           .control_peer = peer_rank,
+                           .first = run->rte->rank < peer_rank,
+                           .rank = run->rte->rank,
+                           .peer_rank = peer_rank,
+                           .device = run->device,
+                           .stream = s->stream,
+                           .send = s->send,
+                           .recv = s->recv};
+    struct fc_pair_plan plan = w->plan.pair;
+    struct fc_pair_result result;
+    struct fc_path path;
+    char name[64];
+    plan.round = round;
+    plan.data_seed = fc_rng_at(run->seed ^ (uint64_t)w->focus->attempt << 32, round);
+    if (run->rte->nodes > 1)
+        snprintf(name, sizeof name, "pairs round %lu with %.30s", (unsigned long)round,
+                 run->rte->node_name[peer]);
+    else
+        snprintf(name, sizeof name, "pairs round %lu with rank %d",
+                 (unsigned long)round, peer_rank);
+    fc_watchdog_push(run->watchdog, name, FC_WAIT_COLLECTIVE, run->settings->work_ns);
+    fc_path_begin(s->watch);
+    fc_pair_measure(&pair, &plan, &result);
+    fc_path_end(s->watch, result.payload,
+                run->one_kernel || run->rte->place[peer_rank].node == run->rte->node,
+                &path);
+    fc_watchdog_pop(run->watchdog);
+    *out = entry_of(&result, peer, &path);
+    if (result.status != FC_OK)
+        add_own_record(w, &result, peer_rank, out);
+}
+
+/* --- the walk --- */
+
+static void walk_round(struct walk *w, uint32_t i, struct fc_pair_entry *out)
+{
+    const struct state *s = w->state;
+    uint32_t round = fc_pairs_plan_round(&w->plan, i);
+    int64_t peer = fc_schedule_partner(&s->schedule, round, (uint32_t)s->me);
+    memset(out, 0, sizeof *out);
+    out->peer = -1;
+    if (peer >= 0 && (s->active[s->me] || s->active[peer]))
+        measure_pair(w, round, peer, out);
+}
+
+static enum fc_status walk(struct walk *w, struct fc_error *err)
+{
+    struct fc_rte *rte = w->run->rte;
+    struct state *s = w->state;
+    uint64_t begin = fc_now_ns();
+    int64_t took_spent[2] = {0, 0};
+    uint32_t done = 0, n = 1;
+    enum fc_status status = FC_OK;
+    while (n && status == FC_OK) {
+        uint64_t start = fc_now_ns();
+        for (uint32_t i = 0; s->me >= 0 && i < n; i++)
+            walk_round(w, done + i, &s->mine[i]);
+        took_spent[0] = (int64_t)(fc_now_ns() - start);
+        took_spent[1] = (int64_t)(fc_now_ns() - begin);
+        /* All know how long the slowest took: all choose the same next block. */
+        status = fc_rte_max(rte, "pairs", took_spent, 2, err);
+        if (status != FC_OK)
+            return status;
+        *err = w->why;
+        status = fc_pairs_report_block(&w->report, done, n, s->me >= 0 ? s->mine : NULL,
+                                       w->noted, err);
+        done += n;
+        n = fc_pairs_plan_block(&w->plan, done, (uint64_t)took_spent[1], n,
+                                (uint64_t)took_spent[0]);
+    }
+    return status;
+}
+
+/* A first run measures all members; a retest, those whose rank is a suspect. */
+static enum fc_status choose_active(const struct walk *w, bool *out_all,
+                                    struct fc_error *err)
+{
+    const struct fc_run *run = w->run;
+    struct state *s = w->state;
+    uint8_t mine = w->focus->attempt < 2 || w->focus->mine;
+    uint8_t *all = calloc((size_t)run->rte->size, sizeof *all);
+    if (!all)
+        return fc_fail(err, FC_LOST, "out of memory for %d ranks", run->rte->size);
+    enum fc_status status =
+        fc_rte_allgather(run->rte, "pairs to measure", &mine, sizeof mine, all, err);
+    *out_all = true;
+    for (uint32_t m = 0; status == FC_OK && m < s->members; m++) {
+        s->active[m] = all[s->rank_of[m]] != 0;
+        *out_all = *out_all && s->active[m];
+    }
+    free(all);
+    return status;
+}
+
+static enum fc_status probe_run(struct fc_run *run, void *state,
+                                const struct fc_focus *focus, struct fc_error *err)
+{
+    struct state *s = state;
+    struct walk w = {.run = run,
+                     .state = s,
+                     .focus = focus,
+                     .plan = fc_pairs_plan(run->settings, s->members, focus->attempt)};
+    bool all = false;
+    enum fc_status status = fc_pairs_report_open(
+        &w.report, run, &w.plan, focus->attempt, s->members, s->rank_of, err);
+    status = fc_rte_agree(run->rte, "pairs", status, err);
+    if (status == FC_OK)
+        status = choose_active(&w, &all, err);
+    if (status == FC_OK)
+        status = walk(&w, err);
+    /* Some pairs measured again are no new word on all of them. */
+    if (status == FC_OK && all)
+        status = fc_pairs_report_summary(&w.report, err);
+    fc_pairs_report_close(&w.report);
+    return status;
+}
+
+const struct fc_probe fc_probe_pairs = {
+    .name = "pairs",
+    .help = "bandwidth both ways and latency between any two nodes, verified: slow or "
+            "dead links, changed data",
+    .not_applicable = not_applicable,
+    .cost_s = cost_s,
+    .setup = setup,
+    .run = probe_run,
+    .teardown = teardown,
+    .retests = true,
+};
