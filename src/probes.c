@@ -4,6 +4,7 @@
 #include "collectives/probe_collectives.h"
 #include "device/probe_device.h"
 #include "topology/probe_config.h"
+#include "training/probe_training.h"
 
 #include <stddef.h>
 
@@ -11,5 +12,6 @@ const struct fc_probe *const fc_probes[] = {
     &fc_probe_config,
     &fc_probe_device,
     &fc_probe_collectives,
+    &fc_probe_training,
     NULL,
 };

@@ -4,9 +4,11 @@
  *     gemm:slow:rank=2:by=3      rank 2's GEMM takes three times as long
  *     copy:wrong:rank=0:from=4   from the fourth call on, one element is changed
  *     all_reduce:hang:rank=1     the call never returns
- * OP: gemm, copy, all_reduce, facts. KIND: slow, wrong, dead (an error), hang, crash,
- * differ. KEY: rank (default 0), by (default 4), from (call, default 1), bytes (only
- * calls of that size). Only the tests' program knows this; the product does not.
+ *     axpy:wrong:rank=2:from=9   from the ninth update of weights on, a bit flips
+ * OP: gemm, copy, axpy, a collective's name, facts. KIND: slow, wrong, dead (an error),
+ * hang, crash, differ. KEY: rank (default 0), by (default 4), from (call, default 1),
+ * bytes (only calls of that size). Only the tests' program knows this; the product does
+ * not.
  */
 #ifndef FC_TESTS_FAULT_H
 #define FC_TESTS_FAULT_H
