@@ -9,9 +9,5 @@
 #include <stddef.h>
 
 const struct fc_probe *const fc_probes[] = {
-    &fc_probe_config,
-    &fc_probe_device,
-    &fc_probe_collectives,
-    &fc_probe_training,
-    NULL,
+    &fc_probe_config, &fc_probe_device, &fc_probe_collectives, &fc_probe_training, NULL,
 };

@@ -66,6 +66,7 @@ FC_UNIT = \
 	tests/unit/schedule \
 	tests/unit/stats \
 	tests/unit/suspects \
+	tests/unit/training \
 	tests/unit/units \
 	tests/unit/watchdog \
 	tests/unit/worker \
@@ -87,7 +88,7 @@ tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
-check_PROGRAMS += tests/double/fabricheck-double tests/mpi/rte
+check_PROGRAMS += tests/double/fabricheck-double tests/mpi/rte tests/mpi/training
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -99,7 +100,8 @@ FC_SHELL_TESTS = \
 	tests/cli/usage.sh \
 	tests/mpi/faults.sh \
 	tests/mpi/ranks.sh \
-	tests/mpi/rte.sh
+	tests/mpi/rte.sh \
+	tests/mpi/training.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 

@@ -12,8 +12,8 @@ enum {
     LAYERS_MAX = 4096,
     EDGE_MAX = 1 << 20,
     TOKENS_MAX = 1 << 22,
-    BLOCK_LAYERS = 7,     /* q, k, v, o, gate, up, down */
-    TOKENS_A_THREAD = 64, /* as much work a rank on any number of cores */
+    BLOCK_LAYERS = 7,      /* q, k, v, o, gate, up, down */
+    TOKENS_A_THREAD = 128, /* as much work a rank on any number of cores */
     TOKENS_MIN = 16,
     TINY_GRAIN = 32,
     CROWD_FROM = 4, /* ranks a core, from which on the work is made smaller */

@@ -92,7 +92,5 @@ enum fc_status fc_plan_model(struct fc_run *run,
     if (status != FC_OK)
         return status;
     status = choose(&p, err);
-    /* What makes no sense makes none on any rank: it needs no rank's name. */
-    return status == FC_USAGE ? status
-                              : fc_rte_agree(run->rte, "training: model", status, err);
+    return fc_rte_agree(run->rte, "training: model", status, err);
 }

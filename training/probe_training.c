@@ -103,29 +103,18 @@ static enum fc_status add_own(struct notes *n, const struct fc_training_result *
     r.status = record_status(result->own_status);
     r.reason = result->own_status == FC_OK ? NULL : result->own_error.text;
     n->told = n->told || result->own_status != FC_OK;
+    if (value == &result->own_step_s && result->own_wrong) {
+        r.wrong = 1;
+        r.status = FC_WRONG;
+        r.reason = result->wrong_text.text;
+    } else if (value == &result->own_step_s && !result->nobody_blamed) {
+        r.wrong = result->compared > 0 ? 0 : -1;
+    }
     if (value == &result->own_compute_s) {
         r.path = "cores";
         r.path_how = "host device";
         set_limit(&r, n, result, basis, sizeof basis);
     }
-    return fc_sink_add(n->run->sink, &r, err);
-}
-
-/* What a whole step showed of this rank alone: its failure, or weights unlike others'. */
-static enum fc_status add_own_fault(struct notes *n,
-                                    const struct fc_training_result *result,
-                                    struct fc_error *err)
-{
-    struct fc_record r = base_record(n, result, "training.step_time");
-    r.subject = fc_run_subject(n->run);
-    r.status = record_status(result->own_status);
-    r.reason = result->own_error.text;
-    if (result->own_wrong) {
-        r.wrong = 1;
-        r.status = FC_WRONG;
-        r.reason = result->wrong_text.text;
-    }
-    n->told = true;
     return fc_sink_add(n->run->sink, &r, err);
 }
 
@@ -148,9 +137,7 @@ static enum fc_status add_rank_records(struct notes *n, enum fc_step_form form,
         return add_own(n, result, "training.compute_time", &result->own_compute_s, err);
     if (form == FC_STEP_COMM)
         return add_own(n, result, "training.comm_time", &result->own_comm_s, err);
-    return result->own_wrong || result->own_status != FC_OK
-               ? add_own_fault(n, result, err)
-               : FC_OK;
+    return add_own(n, result, "training.step_time", &result->own_step_s, err);
 }
 
 /* --- what rank 0 says of all --- */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Gradients are at most some hundreds, so weights stay finite for millions of steps, and
- * no update is lost in rounding. */
+/* Gradients are at most some hundreds, so weights stay finite for millions of steps,
+ * and no update is lost in rounding. */
 #define RATE 1e-4
 
 enum { SEED_WEIGHTS = 11, SEED_RANKS = 1000 };

@@ -36,6 +36,7 @@ enum sample {
     OWN_COMPUTE,
     OWN_ALONE,
     OWN_COMM,
+    OWN_STEP,
     PEAK,
     PEAK_ALONE,
     SAMPLES
@@ -217,6 +218,8 @@ static void repeat(struct bench *b, enum fc_step_form form, bool counts)
     }
     if (form == FC_STEP_WHOLE) {
         run_step(b, form, &b->mine.step_s);
+        if (counts)
+            fc_sampler_add(&b->sampler[OWN_STEP], b->mine.step_s);
         b->whole_steps++;
         b->mine.hash = fc_weights_hash(b->step.weights, &b->result->model, &b->buckets,
                                        b->layer_hash, &b->mine.bad);
@@ -285,6 +288,8 @@ static enum fc_status compare_weights(struct bench *b, struct fc_error *err)
 {
     int ranks = b->run->rte->size;
     bool differ = false;
+    if (b->result->wrong) /* they stay so */
+        return FC_OK;
     b->result->compared++;
     for (int r = 1; r < ranks; r++)
         differ = differ || b->all[r].hash != b->all[0].hash;
@@ -334,7 +339,7 @@ static bool is_enough(const struct bench *b, enum fc_step_form form)
     static const enum sample watched[] = {COMPUTE, COMM, STEP};
     const struct fc_sampler *s = &b->sampler[watched[form]];
     bool late = false;
-    if (b->result->worst != FC_OK || b->result->wrong || s->n >= s->max)
+    if (b->result->worst != FC_OK || s->n >= s->max)
         return true;
     if (s->n < s->min || b->settings->steps > 0)
         return false;
@@ -356,6 +361,7 @@ static void summarize(struct bench *b)
         [OWN_COMPUTE] = &r->own_compute_s,
         [OWN_ALONE] = &r->own_alone_s,
         [OWN_COMM] = &r->own_comm_s,
+        [OWN_STEP] = &r->own_step_s,
         [PEAK] = &r->own_peak,
         [PEAK_ALONE] = &r->own_peak_alone,
     };

@@ -2,8 +2,9 @@
 /* Repeats a training step in its three forms until it is known: computation alone,
  * communication alone, the whole step with a computation alone beside it, so that what
  * communication adds is the difference of neighbours in time. A repetition is as slow
- * as its slowest rank. Beside each computation the ranks' multiply-add peak is measured,
- * all at the same moment. After every whole step all replicas' weights are compared.
+ * as its slowest rank. Beside each computation the ranks' multiply-add peak is
+ * measured, all at the same moment. After every whole step all replicas' weights are
+ * compared.
  * Refuses to know: records, how a step is made, what is good.
  */
 #ifndef FC_TRAINING_TRAINING_H
@@ -55,15 +56,16 @@ struct fc_training_result {
     struct fc_summary mfu;     /* all ranks' FLOP / (step * sum of their peaks) */
     double jitter;             /* p99 / median of step_s; NaN: none */
 
-    struct fc_summary own_compute_s, own_comm_s;
+    struct fc_summary own_compute_s, own_comm_s, own_step_s;
     struct fc_summary own_alone_s; /* compute_s, had others not used the cores */
     struct fc_summary own_peak, own_peak_alone; /* FLOP/s, the same way */
     enum fc_status own_status;                  /* the first failure here */
     struct fc_error own_error;
     enum fc_status worst; /* of all ranks; not FC_OK: it ended early */
 
-    int64_t compared;   /* whole steps after which weights were compared */
-    bool wrong;         /* the last of them showed a fault */
+    int64_t compared;   /* whole steps after which weights were compared, up to the
+                           first that showed a fault */
+    bool wrong;         /* one did */
     bool own_wrong;     /* this rank's weights are unlike most replicas' */
     bool nobody_blamed; /* wrong, and the weights do not say whose fault it is */
     struct fc_error wrong_text; /* nobody_blamed or own_wrong: step, rank, layer */

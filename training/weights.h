@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Are the replicas' weights still the same, bit for bit? After a step they must be: all
- * ranks began alike and took the same averaged gradients. So a bit that flips in memory,
- * on the way or in an update shows, and the layer where. What all replicas got alike
- * does not: a wrong product goes into everyone's average.
+ * ranks began alike and took the same averaged gradients. So a bit that flips in
+ * memory, on the way or in an update shows, and the layer where. What all replicas got
+ * alike does not: a wrong product goes into everyone's average, and a sharded update's
+ * fault is gathered by all.
  * Pure. Collective: no. Refuses to know: how hashes travel, records.
  */
 #ifndef FC_TRAINING_WEIGHTS_H
