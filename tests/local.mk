@@ -88,7 +88,7 @@ tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
-check_PROGRAMS += tests/double/fabricheck-double tests/mpi/rte tests/mpi/training
+check_PROGRAMS += tests/double/fabricheck-double tests/mpi/rte
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -104,6 +104,8 @@ FC_SHELL_TESTS = \
 	tests/mpi/training.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
+# The training step against plain arithmetic; started by tests/mpi/training.sh.
+check_PROGRAMS += tests/mpi/training
 
 # Built by tests/bench/host.sh when it runs.
 EXTRA_PROGRAMS = tests/bench/host_gemm tests/bench/mpi_start

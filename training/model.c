@@ -55,7 +55,7 @@ static enum fc_status set_tokens(struct fc_model *model, const struct fc_model_f
     if (!tokens) {
         tokens = (int64_t)TOKENS_A_THREAD * (fit->threads > 0 ? fit->threads : 1);
         if (model->whole > model->blocks) /* real shapes cannot be made smaller */
-            tokens = (int64_t)((double)tokens / crowd(fit));
+            tokens = (int64_t)((double)tokens / (2.0 * crowd(fit)));
         tokens = tokens < TOKENS_MIN ? TOKENS_MIN : tokens;
     }
     model->tokens = tokens > TOKENS_MAX ? TOKENS_MAX : (int)tokens;

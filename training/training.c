@@ -20,9 +20,9 @@ static const struct effort {
     size_t min;
 } efforts[] = {
     [FC_LEVEL_QUICK] = {{0.6, 0.5, 1.8}, 4, 3},
-    [FC_LEVEL_STANDARD] = {{5, 5, 16}, 30, 5},
-    [FC_LEVEL_FULL] = {{15, 15, 80}, 120, 5},
-    [FC_LEVEL_SOAK] = {{15, 15, 80}, 120, 5},
+    [FC_LEVEL_STANDARD] = {{5, 5, 16}, 30, 3},
+    [FC_LEVEL_FULL] = {{15, 15, 80}, 120, 3},
+    [FC_LEVEL_SOAK] = {{15, 15, 80}, 120, 3},
 };
 enum { SAMPLES_MAX = 1000 };
 
