@@ -115,6 +115,10 @@ struct fc_device_ops {
                               struct fc_mismatch *out, struct fc_error *);
     enum fc_status (*gemm)(struct fc_device *, struct fc_stream *,
                            const struct fc_gemm *, struct fc_error *);
+    /* y[i] += alpha * x[i]: an optimizer's update; the same bits wherever it runs */
+    enum fc_status (*axpy)(struct fc_device *, struct fc_stream *, void *y,
+                           const void *x, size_t count, enum fc_dtype, double alpha,
+                           struct fc_error *);
     /* The device's own ceilings, measured now (one short run): FLOP/s of a register FMA
      * loop; bytes/s (read + written) of a cache-bypassing copy of `bytes` from src to
      * dst.

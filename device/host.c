@@ -220,6 +220,14 @@ static enum fc_status host_gemm(struct fc_device *device, struct fc_stream *stre
     return fc_host_gemm(host_of(device)->crew, gemm, err);
 }
 
+static enum fc_status host_axpy(struct fc_device *device, struct fc_stream *stream,
+                                void *y, const void *x, size_t count,
+                                enum fc_dtype dtype, double alpha, struct fc_error *err)
+{
+    (void)stream;
+    return fc_host_axpy(host_of(device)->crew, y, x, count, dtype, alpha, err);
+}
+
 static void host_close(struct fc_device *device)
 {
     if (!device)
@@ -245,6 +253,7 @@ static const struct fc_device_ops host_ops = {
     .fill = host_fill,
     .compare = host_compare,
     .gemm = host_gemm,
+    .axpy = host_axpy,
     .fma_peak = host_fma_peak,
     .stream_peak = host_stream_peak,
     .close = host_close,

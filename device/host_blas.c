@@ -73,6 +73,21 @@ static size_t grain_of(int length, int parts)
     return length / parts >= 4 * GEMM_GRAIN ? GEMM_GRAIN : 1;
 }
 
+/* Where a block's part of A or B begins, and how far its stored rows are apart. */
+struct operand {
+    size_t at;
+    int pitch;
+};
+
+/* `from`: the block's first row (of A) or column (of B) of `length`. It is a stored
+ * column when k counts stored rows. */
+static struct operand operand_of(bool k_is_rows, size_t from, int length, int k)
+{
+    if (k_is_rows)
+        return (struct operand){from, length};
+    return (struct operand){from * (size_t)k, k};
+}
+
 static void gemm_block(void *arg, int member, int members)
 {
     const struct gemm_job *job = arg;
@@ -85,17 +100,20 @@ static void gemm_block(void *arg, int member, int members)
                  job->columns, &left, &right);
     if (top == bottom || left == right)
         return;
-    size_t k = (size_t)g->k, n = (size_t)g->n;
+    struct operand a = operand_of(g->transpose_a, top, g->m, g->k);
+    struct operand b = operand_of(!g->transpose_b, left, g->n, g->k);
+    size_t to = top * (size_t)g->n + left;
     int rows = (int)(bottom - top), columns = (int)(right - left);
+    CBLAS_TRANSPOSE ta = g->transpose_a ? CblasTrans : CblasNoTrans;
+    CBLAS_TRANSPOSE tb = g->transpose_b ? CblasTrans : CblasNoTrans;
     if (g->dtype == FC_DTYPE_FP32)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, columns, g->k,
-                    1.0f, (const float *)g->a + top * k, g->k,
-                    (const float *)g->b + left, g->n, 0.0f,
-                    (float *)g->c + top * n + left, g->n);
+        cblas_sgemm(CblasRowMajor, ta, tb, rows, columns, g->k, 1.0f,
+                    (const float *)g->a + a.at, a.pitch, (const float *)g->b + b.at,
+                    b.pitch, 0.0f, (float *)g->c + to, g->n);
     else
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, columns, g->k, 1.0,
-                    (const double *)g->a + top * k, g->k, (const double *)g->b + left,
-                    g->n, 0.0, (double *)g->c + top * n + left, g->n);
+        cblas_dgemm(CblasRowMajor, ta, tb, rows, columns, g->k, 1.0,
+                    (const double *)g->a + a.at, a.pitch, (const double *)g->b + b.at,
+                    b.pitch, 0.0, (double *)g->c + to, g->n);
 }
 
 enum fc_status fc_host_gemm(struct fc_crew *crew, const struct fc_gemm *gemm,

@@ -82,6 +82,43 @@ void fc_host_copy(struct fc_crew *crew, void *dst, const void *src, size_t bytes
     fc_crew_for(crew, bytes, LINE_BYTES, streamed ? copy_streamed : copy_cached, &job);
 }
 
+struct axpy_job {
+    void *y;
+    const void *x;
+    double alpha;
+};
+
+static void axpy_fp32(void *arg, size_t begin, size_t end)
+{
+    const struct axpy_job *job = arg;
+    float *y = job->y;
+    const float *x = job->x, alpha = (float)job->alpha;
+    for (size_t i = begin; i < end; i++)
+        y[i] += alpha * x[i];
+}
+
+static void axpy_fp64(void *arg, size_t begin, size_t end)
+{
+    const struct axpy_job *job = arg;
+    double *y = job->y;
+    const double *x = job->x, alpha = job->alpha;
+    for (size_t i = begin; i < end; i++)
+        y[i] += alpha * x[i];
+}
+
+enum fc_status fc_host_axpy(struct fc_crew *crew, void *y, const void *x, size_t count,
+                            enum fc_dtype dtype, double alpha, struct fc_error *err)
+{
+    struct axpy_job job = {.y = y, .x = x, .alpha = alpha};
+    if (dtype != FC_DTYPE_FP32 && dtype != FC_DTYPE_FP64)
+        return fc_fail(err, FC_UNSUPPORTED,
+                       "host device: no axpy of %s, only fp32 and fp64",
+                       fc_dtype_name(dtype));
+    fc_crew_for(crew, count, LINE_BYTES / fc_dtype_bytes(dtype),
+                dtype == FC_DTYPE_FP32 ? axpy_fp32 : axpy_fp64, &job);
+    return FC_OK;
+}
+
 static enum fc_status supported(enum fc_dtype dtype, struct fc_error *err)
 {
     switch (dtype) {

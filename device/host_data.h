@@ -18,6 +18,12 @@ void fc_host_unmap(void *at, size_t bytes);
 void fc_host_copy(struct fc_crew *crew, void *dst, const void *src, size_t bytes,
                   bool streamed);
 
+/* y += alpha * x, each product and sum rounded. FC_UNSUPPORTED for other than fp32 and
+ * fp64. */
+enum fc_status fc_host_axpy(struct fc_crew *crew, void *y, const void *x, size_t count,
+                            enum fc_dtype dtype, double alpha,
+                            struct fc_error *err) FC_MUST_USE;
+
 /* FC_UNSUPPORTED for other than fp32, fp64, bf16, int32 and int8. */
 enum fc_status fc_host_fill(struct fc_crew *crew, void *dst, size_t count,
                             enum fc_dtype dtype, struct fc_pattern pattern,

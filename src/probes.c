@@ -5,6 +5,7 @@
 #include "collectives/probe_pairs.h"
 #include "device/probe_device.h"
 #include "topology/probe_config.h"
+#include "training/probe_training.h"
 
 #include <stddef.h>
 
@@ -13,5 +14,6 @@ const struct fc_probe *const fc_probes[] = {
     &fc_probe_device,
     &fc_probe_pairs,
     &fc_probe_collectives,
+    &fc_probe_training,
     NULL,
 };

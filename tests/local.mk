@@ -68,6 +68,7 @@ FC_UNIT = \
 	tests/unit/schedule \
 	tests/unit/stats \
 	tests/unit/suspects \
+	tests/unit/training \
 	tests/unit/units \
 	tests/unit/verify \
 	tests/unit/watchdog \
@@ -106,9 +107,12 @@ FC_SHELL_TESTS = \
 	tests/mpi/pairs.sh \
 	tests/mpi/ranks.sh \
 	tests/mpi/rte.sh \
-	tests/mpi/shaped-link.sh
+	tests/mpi/shaped-link.sh \
+	tests/mpi/training.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
+# The training step against plain arithmetic; started by tests/mpi/training.sh.
+check_PROGRAMS += tests/mpi/training
 
 # Built by the scripts of tests/bench when they run.
 EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \

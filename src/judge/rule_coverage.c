@@ -394,12 +394,20 @@ void fc_rule_unmeasured(const struct fc_case *c)
     }
 }
 
+/* Differences of measured times: where nothing is exposed, noise goes below zero. */
+static bool may_be_negative(const struct fc_ev_record *r)
+{
+    return strcmp(r->metric, "training.exposed_comm") == 0 ||
+           strcmp(r->metric, "training.overlap") == 0;
+}
+
 void fc_rule_nan(const struct fc_case *c)
 {
     for (size_t i = 0; i < c->ev->series_count; i++) {
         const struct fc_ev_record *r = fc_ev_last(&c->ev->series[i]);
         bool usable =
-            isfinite(r->median) && (r->higher ? r->median >= 0 : r->median > 0);
+            isfinite(r->median) &&
+            (may_be_negative(r) || (r->higher ? r->median >= 0 : r->median > 0));
         if (r->state == FC_EV_OK && !usable)
             miss_record(c, r,
                         isfinite(r->median)

@@ -79,6 +79,23 @@ static enum fc_status copy(struct fc_device *dev, struct fc_stream *stream, void
     return status;
 }
 
+static enum fc_status axpy(struct fc_device *dev, struct fc_stream *stream, void *y,
+                           const void *x, size_t count, enum fc_dtype dtype,
+                           double alpha, struct fc_error *err)
+{
+    struct device_double *d = (struct device_double *)dev;
+    const struct fault *fault =
+        faults_strike(&d->faults, "axpy", count * fc_dtype_bytes(dtype));
+    uint64_t start = fc_now_ns();
+    enum fc_status status = before(fault, "axpy", err);
+    if (status == FC_OK)
+        status = d->real->ops->axpy(d->real, stream, y, x, count, dtype, alpha, err);
+    slow_down(fault, start);
+    if (fault_is(fault, "wrong")) /* one bit of one weight, far down in its mantissa */
+        ((unsigned char *)y)[count / 2 * fc_dtype_bytes(dtype) + 1] ^= 0x04;
+    return status;
+}
+
 static enum fc_status info(struct fc_device *dev, struct fc_device_info *out,
                            struct fc_error *err)
 {
@@ -189,6 +206,7 @@ static const struct fc_device_ops ops = {
     .fill = fill,
     .compare = compare,
     .gemm = gemm,
+    .axpy = axpy,
     .fma_peak = fma_peak,
     .stream_peak = stream_peak,
     .close = close_double,

@@ -292,18 +292,26 @@ static double at(enum fc_dtype dtype, const void *x, size_t i)
 }
 
 /* Every element against the plain sum of products; what lies behind C stays untouched.
- */
-static void exact_product(struct fc_device *device, enum fc_dtype dtype, int m, int n,
-                          int k)
+ * A transposed operand is stored the other way round. */
+static void exact_product(struct fc_device *device, enum fc_dtype dtype,
+                          const int shape[3], bool ta, bool tb)
 {
+    int m = shape[0], n = shape[1], k = shape[2];
     size_t size = fc_dtype_bytes(dtype);
     size_t rows = (size_t)m, columns = (size_t)n, inner = (size_t)k;
     void *a = alloc(device, rows * inner * size),
          *b = alloc(device, inner * columns * size);
     unsigned char *c = alloc(device, (rows * columns + 1) * size);
     struct fc_pattern pa = {.kind = FC_PATTERN_INTEGERS, .seed = 1}, pb = pa;
-    struct fc_gemm gemm = {
-        .dtype = dtype, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c};
+    struct fc_gemm gemm = {.dtype = dtype,
+                           .transpose_a = ta,
+                           .transpose_b = tb,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .a = a,
+                           .b = b,
+                           .c = c};
     pb.seed = 2;
     assert_int_equal(device->ops->fill(device, NULL, a, rows * inner, dtype, pa, &err),
                      FC_OK);
@@ -315,7 +323,8 @@ static void exact_product(struct fc_device *device, enum fc_dtype dtype, int m, 
         for (size_t j = 0; j < columns; j++) {
             double sum = 0.0;
             for (size_t p = 0; p < inner; p++)
-                sum += at(dtype, a, i * inner + p) * at(dtype, b, p * columns + j);
+                sum += at(dtype, a, ta ? p * rows + i : i * inner + p) *
+                       at(dtype, b, tb ? j * inner + p : p * columns + j);
             assert_true(at(dtype, c, i * columns + j) == sum);
         }
     for (size_t i = 0; i < size; i++)
@@ -333,10 +342,46 @@ static void products_are_exact_in_odd_shapes_and_all_grids(void **state)
     (void)state;
     for (int members = 1; members <= CREW; members++) {
         struct fc_device *device = device_of(members);
-        for (size_t s = 0; s < sizeof shape / sizeof *shape; s++) {
-            exact_product(device, FC_DTYPE_FP32, shape[s][0], shape[s][1], shape[s][2]);
-            exact_product(device, FC_DTYPE_FP64, shape[s][0], shape[s][1], shape[s][2]);
+        for (size_t s = 0; s < 4 * sizeof shape / sizeof *shape; s++) {
+            bool ta = s % 4 / 2, tb = s % 2;
+            exact_product(device, FC_DTYPE_FP32, shape[s / 4], ta, tb);
+            exact_product(device, FC_DTYPE_FP64, shape[s / 4], ta, tb);
         }
+        device->ops->close(device);
+    }
+}
+
+/* y + alpha x with one rounding each, by crews of any size, and nothing beyond. */
+static void axpy_is_the_plain_sum(void **state)
+{
+    enum { COUNT = 1003 };
+    static float x[COUNT], y[COUNT + 1];
+    (void)state;
+    for (int members = 1; members <= CREW; members += 11) {
+        struct fc_device *device = device_of(members);
+        double xd = 3.0, yd = 0.5;
+        for (size_t i = 0; i < COUNT; i++) {
+            x[i] = (float)i * 0.37f;
+            y[i] = (float)i * -1.9f;
+        }
+        y[COUNT] = 5.0f;
+        assert_int_equal(
+            device->ops->axpy(device, NULL, y, x, COUNT, FC_DTYPE_FP32, -1e-3, &err),
+            FC_OK);
+        for (size_t i = 0; i < COUNT; i++) {
+            volatile float product = -1e-3f * x[i];
+            volatile float sum = (float)i * -1.9f;
+            sum = sum + product;
+            assert_true(y[i] == sum);
+        }
+        assert_true(y[COUNT] == 5.0f);
+        assert_int_equal(
+            device->ops->axpy(device, NULL, &yd, &xd, 1, FC_DTYPE_FP64, 2.0, &err),
+            FC_OK);
+        assert_true(yd == 6.5);
+        assert_int_equal(
+            device->ops->axpy(device, NULL, y, x, 1, FC_DTYPE_BF16, 1.0, &err),
+            FC_UNSUPPORTED);
         device->ops->close(device);
     }
 }
@@ -385,6 +430,7 @@ int main(void)
         cmocka_unit_test(several_wrong_elements_are_counted_and_the_first_named),
         cmocka_unit_test(grids_fit_the_shape),
         cmocka_unit_test(products_are_exact_in_odd_shapes_and_all_grids),
+        cmocka_unit_test(axpy_is_the_plain_sum),
         cmocka_unit_test(what_it_cannot_do_is_said),
         cmocka_unit_test(peaks_are_measured),
     };
