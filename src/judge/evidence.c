@@ -15,9 +15,10 @@
 enum { NAME_MAX_BYTES = 300 };
 
 static const char *const type_name[FC_EV_TYPES] = {
-    [FC_EV_RUN] = "run",       [FC_EV_PLAN] = "plan",   [FC_EV_PROFILE] = "profile",
-    [FC_EV_NODE] = "node",     [FC_EV_FACT] = "fact",   [FC_EV_PHASE] = "phase",
-    [FC_EV_RECORD] = "record", [FC_EV_EVENT] = "event", [FC_EV_END] = "end",
+    [FC_EV_RUN] = "run",       [FC_EV_PLAN] = "plan",     [FC_EV_PROFILE] = "profile",
+    [FC_EV_NODE] = "node",     [FC_EV_FACT] = "fact",     [FC_EV_PHASE] = "phase",
+    [FC_EV_RECORD] = "record", [FC_EV_MATRIX] = "matrix", [FC_EV_EVENT] = "event",
+    [FC_EV_END] = "end",
 };
 
 const char *fc_ev_text(const json_t *object, const char *key)
@@ -49,6 +50,11 @@ const char *fc_ev_intern(const struct fc_evidence *ev, const char *text)
         at = json_object_iter_at(ev->intern, text);
     }
     return json_object_iter_key(at);
+}
+
+const json_t *fc_ev_keep(const struct fc_evidence *ev, json_t *value)
+{
+    return value && json_array_append_new(ev->made, value) == 0 ? value : NULL;
 }
 
 size_t fc_ev_node_index(const struct fc_evidence *ev, const char *name)
@@ -291,18 +297,23 @@ static bool make_ranks(struct fc_evidence *ev, const struct fc_ev_bag *bag)
     return ok;
 }
 
-size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank)
+size_t fc_ev_rank_index(const struct fc_evidence *ev, int rank)
 {
-    struct fc_ev_rank key = {.rank = rank, .node = 0};
     size_t low = 0, high = ev->ranks;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (by_rank(&ev->rank[mid], &key) < 0)
+        if (ev->rank[mid].rank < rank)
             low = mid + 1;
         else
             high = mid;
     }
-    return low < ev->ranks && ev->rank[low].rank == rank ? ev->rank[low].node : FC_NONE;
+    return low < ev->ranks && ev->rank[low].rank == rank ? low : FC_NONE;
+}
+
+size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank)
+{
+    size_t at = fc_ev_rank_index(ev, rank);
+    return at == FC_NONE ? FC_NONE : ev->rank[at].node;
 }
 
 /* --- the whole --- */
@@ -350,6 +361,8 @@ static enum fc_status read_all(struct fc_evidence *ev, const struct fc_ev_bag *b
         status = fc_ev_read_events(ev, &bag[FC_EV_EVENT], err);
     if (status == FC_OK)
         status = fc_ev_read_records(ev, &bag[FC_EV_RECORD], err);
+    if (status == FC_OK)
+        status = fc_ev_read_matrix(ev, &bag[FC_EV_MATRIX], err);
     return status;
 }
 
@@ -384,6 +397,8 @@ void fc_evidence_close(struct fc_evidence *ev)
     free(ev->record);
     free(ev->series);
     free(ev->by_series);
+    free(ev->round);
+    free(ev->pair);
     free(ev->fact);
     free(ev->event);
     free(ev->phase);

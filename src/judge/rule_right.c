@@ -29,6 +29,12 @@ static bool is_collective(const struct fc_ev_record *r)
     return strncmp(r->metric, "collective.", 11) == 0;
 }
 
+/* What rule_pairs.c tells, out of the same records. */
+static bool is_told(const struct fc_evidence *ev, const struct fc_ev_record *r)
+{
+    return fc_ev_of_pair(r) && (r->node != r->peer || ev->pairs > 0);
+}
+
 /* Bad records, in order of the series. */
 struct bad {
     const struct fc_ev_record **record;
@@ -42,7 +48,8 @@ static struct bad gather(const struct fc_case *c, bad_fn is_bad, bool collective
     if (!bad.record)
         c->out->status = FC_NOMEM;
     for (size_t i = 0; bad.record && i < ev->records; i++)
-        if (is_bad(ev->by_series[i]) && is_collective(ev->by_series[i]) == collective)
+        if (is_bad(ev->by_series[i]) && !is_told(ev, ev->by_series[i]) &&
+            is_collective(ev->by_series[i]) == collective)
             bad.record[bad.count++] = ev->by_series[i];
     return bad;
 }

@@ -25,6 +25,44 @@ static const struct fc_rule rules[] = {
      "medians above 110 % of the limit", SUBSTITUTABLE, fc_rule_exceeded},
     {"limit.missing", "a value that needs a limit has none", "records without a limit",
      SUBSTITUTABLE, fc_rule_no_limit},
+    {"pair.wrong", "a node or link gave others wrong data: FAIL",
+     "wrong elements of all pairs, and who has them in common", REQUIRED,
+     fc_rule_pair_wrong},
+    {"pair.failed", "nothing came through between the members of a pair: FAIL",
+     "pairs with status failed, and who has them in common", REQUIRED,
+     fc_rule_pair_failed},
+    {"pair.floor", "a node or link is below its floor: FAIL",
+     "the last attempt of each pair against floor x link rate", REQUIRED,
+     fc_rule_pair_floor},
+    {"pair.slow",
+     "a node or link is slower than the others: WARN, with a retest and an effect FAIL",
+     "each pair's bandwidth, both ways, against those without the part", INFORMATIVE,
+     fc_rule_pair_slow},
+    {"pair.latency", "a node or link answers much later than the others: WARN",
+     "each pair's latency against those without the part", INFORMATIVE,
+     fc_rule_pair_latency},
+    {"pair.missing", "pairs or rounds of pairs were not measured",
+     "rounds run of rounds planned, members without a pair, pairs without a value",
+     REQUIRED, fc_rule_pair_missing},
+    {"sweep.monotone", "a message takes longer than a much larger one: WARN",
+     "times of one operation over its sizes", INFORMATIVE, fc_rule_monotone},
+    {"sweep.collapse", "the rate falls far below its best at a large size: WARN",
+     "bus bandwidths of one operation over its sizes, from 1M", INFORMATIVE,
+     fc_rule_collapse},
+    {"tail.intermittent", "single operations take much longer than the rest: WARN",
+     "p99 / median of three equals or more with 20 samples or more", INFORMATIVE,
+     fc_rule_tail},
+    {"training.straggler", "a rank or node is late in each step: WARN",
+     "each rank's own compute and communication time against all ranks' middle",
+     INFORMATIVE, fc_rule_straggler},
+    {"training.exposed",
+     "a step takes longer than computing and then communicating: WARN",
+     "step, compute and communication times of the same ranks", INFORMATIVE,
+     fc_rule_exposed},
+    {"path.unknown", "what carried the bytes between nodes was not proven",
+     "paths of rates from 1M on", INFORMATIVE, fc_rule_path_unknown},
+    {"path.differs", "nodes did the same by different paths: WARN",
+     "paths of nodes and pairs", INFORMATIVE, fc_rule_path_differs},
     {"peer.unlike",
      "a node is worse than its equals: WARN, with a retest and an effect FAIL",
      "the worst rank of each node against the median of nine equal nodes or more",
@@ -98,6 +136,11 @@ static struct fc_load_text spoiled(const struct fc_case *c, size_t node,
             snprintf(text.s, sizeof text.s, "%.200s", c->crowded[i]);
     }
     return text;
+}
+
+bool fc_speed_spoiled(const struct fc_case *c, size_t node, const char *probe)
+{
+    return spoiled(c, node, probe).s[0] != '\0';
 }
 
 void fc_find_slow(const struct fc_case *c, const struct fc_finding *f, const char *fmt,
