@@ -336,9 +336,15 @@ static void compare_ranks(const struct fc_case *c, const char *metric,
     }
 }
 
-/* Metrics of ranks, one after the other: series stand by metric. Failures of
- * collectives are told by the ranks they happen on alone, so those are no measure
- * for the others. */
+/* Metrics of groups, whose failures are told by the ranks they happen on alone: those
+ * are no measure for the others. */
+static bool is_of_group(const char *metric)
+{
+    return strncmp(metric, "collective.", 11) == 0 ||
+           strcmp(metric, "training.step_time") == 0;
+}
+
+/* Metrics of ranks, one after the other: series stand by metric. */
 void fc_rule_ranks(const struct fc_case *c)
 {
     const struct fc_evidence *ev = c->ev;
@@ -355,7 +361,7 @@ void fc_rule_ranks(const struct fc_case *c)
                strcmp(ev->series[end].record[0]->metric, r->metric) == 0;
              end++)
             of_ranks = of_ranks || ev->series[end].record[0]->rank >= 0;
-        if (of_ranks && strncmp(r->metric, "collective.", 11) != 0)
+        if (of_ranks && !is_of_group(r->metric))
             compare_ranks(c, r->metric, r->probe, &t, most);
         i = end;
     }
