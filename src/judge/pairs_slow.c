@@ -8,12 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENDS, RECEIVES, ROLES, FEW = 8, TINY = 4 };
+enum { SENDS, RECEIVES, ROLES, FEW = 8 };
 
 static const double normal_mad = 1.4826, scale_min = 0.003;
 static const double member_scales = 4.0, link_scales = 6.0;
+static const double median_deviation = 1.2533; /* of n normal values, times root n */
 /* With three or four members there are too few links to know their spread. */
-static const double tiny_drop = 0.30;
+static double tiny_drop(size_t members)
+{
+    return members > 4 ? 0.0 : members == 4 ? 0.30 : 0.40;
+}
+
 /* One link in a great many is by chance the worst. */
 static const double link_drop = 0.10, link_drop_few = 0.20;
 
@@ -89,8 +94,7 @@ static double drop_of(const struct study *s, size_t member, bool *slow)
         return 0.0;
     centre_of(s, others, &centre, &scale);
     double least = fmax(s->least, member_scales * scale);
-    if (s->arena->members <= TINY)
-        least = fmax(least, tiny_drop);
+    least = fmax(least, tiny_drop(s->arena->members));
     for (int role = 0; role < ROLES; role++) {
         double drop = 1.0 - best_of(s, member, role) / centre;
         slow[role] = drop > least;
@@ -127,6 +131,7 @@ static void mark_among_few(struct study *s)
 struct of_member {
     size_t member;
     double value;
+    size_t links; /* that it is the median of */
 };
 
 static int by_member_and_value(const void *pa, const void *pb)
@@ -144,7 +149,7 @@ static size_t medians(const struct study *s, int role, struct of_member *link,
     const struct fc_arena *a = s->arena;
     size_t count = 0;
     for (size_t i = 0; i < a->links; i++)
-        link[i] = (struct of_member){end_of(&a->link[i], role), a->link[i].value};
+        link[i] = (struct of_member){end_of(&a->link[i], role), a->link[i].value, 1};
     qsort(link, a->links, sizeof *link, by_member_and_value);
     for (size_t i = 0; i < a->links;) {
         size_t end = i + 1;
@@ -153,10 +158,29 @@ static size_t medians(const struct study *s, int role, struct of_member *link,
         size_t n = end - i;
         double upper = link[i + n / 2].value, lower = link[i + (n - 1) / 2].value;
         if (n >= 2)
-            out[count++] = (struct of_member){link[i].member, (upper + lower) / 2.0};
+            out[count++] = (struct of_member){link[i].member, (upper + lower) / 2.0, n};
         i = end;
     }
     return count;
+}
+
+/* Members whose median is far below the middle of the medians. Few medians know their
+ * own spread badly; that of all links says what it should be. */
+static void mark_members(const struct study *s, int role,
+                         const struct of_member *median, size_t count, double spread)
+{
+    double centre, scale;
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        s->x[i] = median[i].value;
+    centre_of(s, count, &centre, &scale);
+    for (size_t i = 0; i < count; i++) {
+        double chance = median_deviation * spread / sqrt((double)median[i].links);
+        if (1.0 - median[i].value / centre >
+            fmax(s->least, member_scales * fmax(scale, chance)))
+            mark_role(s, median[i].member, role);
+    }
 }
 
 static bool mark_among_many(struct study *s)
@@ -169,18 +193,12 @@ static bool mark_among_many(struct study *s)
     bool ok = link && median[SENDS] && median[RECEIVES];
     for (int role = 0; ok && role < ROLES; role++)
         count[role] = medians(s, role, link, median[role]);
-    for (int role = 0; role < ROLES; role++) {
-        double centre = 0.0, scale = 0.0;
-        for (size_t i = 0; i < count[role]; i++)
-            s->x[i] = median[role][i].value;
-        if (count[role])
-            centre_of(s, count[role], &centre, &scale);
-        for (size_t i = 0; i < count[role]; i++)
-            if (1.0 - median[role][i].value / centre >
-                fmax(s->least, member_scales * scale))
-                mark_role(s, median[role][i].member, role);
+    double middle, spread;
+    centre_of(s, gather_others(s, SIZE_MAX), &middle, &spread);
+    for (int role = 0; role < ROLES; role++)
+        mark_members(s, role, median[role], count[role], spread);
+    for (int role = 0; role < ROLES; role++)
         free(median[role]);
-    }
     free(link);
     return ok;
 }
@@ -200,8 +218,7 @@ static void mark_links(struct study *s, struct fc_pairs_level *level)
         return;
     centre_of(s, count, &level->centre, &level->scale);
     double least = a->members <= FEW ? link_drop_few : link_drop;
-    if (a->members <= TINY)
-        least = tiny_drop;
+    least = fmax(least, tiny_drop(a->members));
     least = fmax(fmax(s->least, least), link_scales * level->scale);
     double floor = (1.0 - least) * level->centre;
     for (size_t i = 0; i < a->links; i++)

@@ -128,8 +128,18 @@ static int64_t group_size(const struct fc_ev_record *r)
     return fc_ev_int(json_object_get(r->line, "params"), "n", 1, INT32_MAX, 0);
 }
 
+/* True when the communicator is that of one node's ranks, so that there are several
+ * of the same size. */
+static bool is_inside_node(const struct fc_evidence *ev, const struct fc_ev_record *r)
+{
+    const char *variant = fc_ev_text(json_object_get(r->line, "params"), "variant");
+    int64_t n = group_size(r);
+    return n < (int64_t)ev->ranks && n <= (int64_t)ev->node[r->node].ranks &&
+           !(variant && strcmp(variant, "one rank a node") == 0);
+}
+
 /* Ranks that took part in the same operation stand together: the same `what` and
- * attempt, and, when the group is smaller than the run, the same node. */
+ * attempt, and, when the group is one node's, the same node. */
 static int by_operation(const void *pa, const void *pb)
 {
     const struct fc_ev_record *a = *(const struct fc_ev_record *const *)pa;
@@ -147,9 +157,8 @@ static int by_operation(const void *pa, const void *pb)
 static bool same_operation(const struct fc_evidence *ev, const struct fc_ev_record *a,
                            const struct fc_ev_record *b)
 {
-    bool part = group_size(a) < (int64_t)ev->ranks;
     return a->what == b->what && a->attempt == b->attempt &&
-           (!part || a->node == b->node);
+           (a->node == b->node || !is_inside_node(ev, a));
 }
 
 static size_t count_ranks(const struct bad *bad)
@@ -258,7 +267,8 @@ void fc_rule_failed(const struct fc_case *c)
 static bool wants_verification(const struct fc_ev_record *r)
 {
     size_t length = strlen(r->metric);
-    if (strncmp(r->metric, "device.gemm.", 12) == 0)
+    if (strncmp(r->metric, "device.gemm.", 12) == 0 ||
+        strcmp(r->metric, "training.step_time") == 0)
         return true;
     return is_collective(r) && length > 6 &&
            strcmp(r->metric + length - 6, ".busbw") == 0;

@@ -17,7 +17,7 @@ static const struct fc_rule rules[] = {
     {"result.failed", "an operation under test failed: FAIL",
      "records with status failed", REQUIRED, fc_rule_failed},
     {"result.unverified", "a result that must be verified was not",
-     "GEMM and collective records without a count of wrong elements", REQUIRED,
+     "GEMM, collective and step records without a count of wrong elements", REQUIRED,
      fc_rule_unverified},
     {"limit.floor", "a value is below its floor: FAIL",
      "the last attempt's median against floor x limit", REQUIRED, fc_rule_floor},
