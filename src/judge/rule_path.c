@@ -223,6 +223,14 @@ static bool judge_pairs(const struct fc_case *c)
     return ok;
 }
 
+/* The time of a collective says the same as its bandwidth. */
+static bool says_the_same(const struct fc_ev_record *r)
+{
+    size_t length = strlen(r->metric);
+    return strncmp(r->metric, "collective.", 11) == 0 &&
+           strcmp(r->metric + length - 5, ".time") == 0;
+}
+
 void fc_rule_path_differs(const struct fc_case *c)
 {
     const struct fc_evidence *ev = c->ev;
@@ -232,7 +240,7 @@ void fc_rule_path_differs(const struct fc_case *c)
     bool ok = list && odd.node && nodes;
     for (size_t i = 0; ok && i < ev->series_count; i++) {
         const struct fc_ev_record *r = fc_ev_latest(&ev->series[i]);
-        if (r && fc_ev_of_node(r) && is_known(r->path))
+        if (r && fc_ev_of_node(r) && is_known(r->path) && !says_the_same(r))
             list[count++] = r;
     }
     if (count)

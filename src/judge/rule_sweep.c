@@ -226,6 +226,13 @@ void fc_rule_collapse(const struct fc_case *c)
 
 /* --- tails --- */
 
+/* A record and what its equals have. */
+struct tail {
+    const struct fc_ev_record *record;
+    double ratio, equals;
+    size_t count; /* of the equals */
+};
+
 static double tail_of(const struct fc_ev_record *r)
 {
     return r->p99 / r->median;
@@ -233,8 +240,8 @@ static double tail_of(const struct fc_ev_record *r)
 
 static int by_equals(const void *pa, const void *pb)
 {
-    const struct fc_ev_record *a = *(const struct fc_ev_record *const *)pa;
-    const struct fc_ev_record *b = *(const struct fc_ev_record *const *)pb;
+    const struct fc_ev_record *a = ((const struct tail *)pa)->record;
+    const struct fc_ev_record *b = ((const struct tail *)pb)->record;
     int order = a->what == b->what ? 0 : strcmp(a->what, b->what);
     if (order == 0)
         order = strcmp(a->kind, b->kind);
@@ -246,9 +253,22 @@ static bool are_equals(const struct fc_ev_record *a, const struct fc_ev_record *
     return a->what == b->what && strcmp(a->kind, b->kind) == 0;
 }
 
-static void report_tail(const struct fc_case *c, const struct fc_ev_record *r,
-                        double equals, size_t count)
+/* By metric and subject, the longest tail first. */
+static int by_subject(const void *pa, const void *pb)
 {
+    const struct tail *a = pa, *b = pb;
+    int order = strcmp(a->record->metric, b->record->metric);
+    if (order == 0 && a->record->who != b->record->who)
+        order = strcmp(a->record->who, b->record->who);
+    if (order == 0 && a->ratio != b->ratio)
+        order = a->ratio > b->ratio ? -1 : 1;
+    return order ? order : by_equals(pa, pb);
+}
+
+static void report_tail(const struct fc_case *c, const struct tail *t, size_t others)
+{
+    const struct fc_ev_record *r = t->record;
+    char more[64] = "";
     struct fc_finding f = {
         .severity = FC_SEV_WARN,
         .confidence = FC_CONF_LOW,
@@ -264,46 +284,64 @@ static void report_tail(const struct fc_case *c, const struct fc_ev_record *r,
         .probe = r->probe[0] ? r->probe : NULL,
         .evidence = &r,
         .evidences = 1};
+    if (others)
+        snprintf(more, sizeof more, "; %zu other measurement%s as well", others,
+                 others > 1 ? "s" : "");
     fc_find(c->out, &f,
             "%s: the slowest of %lld samples (p99) take %.3g times the median; among "
-            "%zu equals that is %.3g times",
-            fc_clip(r->metric).s, (long long)r->samples, tail_of(r), count, equals);
+            "%zu equals that is %.3g times%s",
+            fc_clip(r->metric).s, (long long)r->samples, t->ratio, t->count, t->equals,
+            more);
 }
 
-static void judge_equals(const struct fc_case *c, const struct fc_ev_record *const *r,
-                         size_t count, double *x)
+/* Moves to the front those whose tail is long for their equals; how many. */
+static size_t keep_long(const struct fc_case *c, struct tail *tail, size_t count,
+                        double *x)
 {
-    for (size_t i = 0; i < count; i++)
-        x[i] = tail_of(r[i]);
-    double equals = fc_median_in_place(x, count);
-    for (size_t i = 0; i < count; i++)
-        if (tail_of(r[i]) > tail_ratio && tail_of(r[i]) > tail_unlike * equals &&
-            !fc_speed_spoiled(c, r[i]->node, r[i]->probe))
-            report_tail(c, r[i], equals, count);
+    size_t kept = 0;
+    for (size_t i = 0; i < count;) {
+        size_t end = i;
+        for (; end < count && are_equals(tail[i].record, tail[end].record); end++)
+            x[end - i] = tail[end].ratio;
+        double equals = fc_median_in_place(x, end - i);
+        bool enough = end - i >= TAIL_EQUALS;
+        for (size_t n = end - i; i < end; i++) {
+            struct tail t = tail[i];
+            t.equals = equals;
+            t.count = n;
+            if (enough && t.ratio > tail_ratio && t.ratio > tail_unlike * equals &&
+                !fc_speed_spoiled(c, t.record->node, t.record->probe))
+                tail[kept++] = t;
+        }
+    }
+    return kept;
 }
 
 void fc_rule_tail(const struct fc_case *c)
 {
     size_t room = c->ev->series_count + 1, count = 0;
-    const struct fc_ev_record **list = malloc(room * sizeof(*list));
+    struct tail *tail = malloc(room * sizeof *tail);
     double *x = malloc(room * sizeof *x);
-    if (!list || !x)
+    if (!tail || !x)
         c->out->status = FC_NOMEM;
-    for (size_t i = 0; list && x && i < c->ev->series_count; i++) {
+    for (size_t i = 0; tail && x && i < c->ev->series_count; i++) {
         const struct fc_ev_record *r = fc_ev_latest(&c->ev->series[i]);
         if (r && !r->higher && r->samples >= TAIL_SAMPLES && isfinite(tail_of(r)))
-            list[count++] = r;
+            tail[count++] = (struct tail){.record = r, .ratio = tail_of(r)};
     }
-    if (count)
-        qsort(list, count, sizeof(*list), by_equals);
+    if (count) {
+        qsort(tail, count, sizeof *tail, by_equals);
+        count = keep_long(c, tail, count, x);
+        qsort(tail, count, sizeof *tail, by_subject);
+    }
     for (size_t i = 0; i < count;) {
         size_t end = i + 1;
-        while (end < count && are_equals(list[i], list[end]))
+        while (end < count && tail[end].record->who == tail[i].record->who &&
+               strcmp(tail[end].record->metric, tail[i].record->metric) == 0)
             end++;
-        if (end - i >= TAIL_EQUALS)
-            judge_equals(c, list + i, end - i, x);
+        report_tail(c, &tail[i], end - i - 1);
         i = end;
     }
     free(x);
-    free(list);
+    free(tail);
 }

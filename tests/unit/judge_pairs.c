@@ -46,7 +46,7 @@ static void spoil(struct graph *g, uint32_t member, bool sends, bool receives)
         }
 }
 
-/* "3", "3>" (sends), "3<" (receives), "1-4", "1>4" (1 to 4), "1<4", "all"; by spaces. */
+/* "3", "3>" (sends), "3<" (receives), "1-4", "1>4" (1 to 4), "1<4", "all". */
 static const char *blamed(const struct graph *g, char *out, size_t room)
 {
     struct fc_blame blame;
