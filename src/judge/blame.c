@@ -7,6 +7,9 @@
 enum { SENDS, RECEIVES, ROLES };
 
 static const size_t links_least = 2;
+/* Bad links that meet in a member: so many, and so many times what each of the members
+ * has of the others on average. */
+static const size_t meet_least = 3, meet_more = 8;
 
 /* What a member's links in one role are. */
 struct tally {
@@ -19,6 +22,7 @@ struct inquiry {
     struct tally *tally; /* [members][ROLES], of the links not yet explained */
     bool *taken;         /* [members] */
     bool *explained;     /* [links] */
+    size_t bad;          /* links that are bad and not yet explained */
 };
 
 static struct tally *tally_of(const struct inquiry *q, size_t member, int role)
@@ -30,6 +34,7 @@ static void count_link(struct inquiry *q, const struct fc_link *l)
 {
     struct tally *end[ROLES] = {tally_of(q, l->from, SENDS),
                                 tally_of(q, l->to, RECEIVES)};
+    q->bad += l->bad;
     for (size_t i = 0; i < ROLES; i++) {
         end[i]->of++;
         end[i]->bad += l->bad;
@@ -42,12 +47,26 @@ static bool mostly_bad(const struct tally *t)
     return t->of >= links_least && 4 * t->bad >= 3 * t->of;
 }
 
+/* Bad links meet in the member far more often than they would by chance. */
+static bool stands_out(const struct inquiry *q, size_t member, int role)
+{
+    size_t own = tally_of(q, member, SENDS)->bad + tally_of(q, member, RECEIVES)->bad;
+    size_t rest = q->bad > own ? q->bad - own : 0;
+    size_t bad = tally_of(q, member, role)->bad;
+    return bad >= meet_least && (bad - meet_least) * q->members >= meet_more * rest;
+}
+
+static bool explains(const struct inquiry *q, size_t member, int role)
+{
+    return mostly_bad(tally_of(q, member, role)) || stands_out(q, member, role);
+}
+
 /* Bad links that the member would explain; 0: it is no culprit. */
 static size_t weight(const struct inquiry *q, size_t member)
 {
     size_t bad = 0;
     for (int role = 0; role < ROLES && !q->taken[member]; role++)
-        if (mostly_bad(tally_of(q, member, role)))
+        if (explains(q, member, role))
             bad += tally_of(q, member, role)->bad;
     return bad;
 }
@@ -59,7 +78,7 @@ static struct fc_culprit take(struct inquiry *q, size_t member)
     c.other = c.member;
     for (int role = 0; role < ROLES; role++) {
         const struct tally *t = tally_of(q, member, role);
-        if (!mostly_bad(t))
+        if (!explains(q, member, role))
             continue;
         *(role == SENDS ? &c.sends : &c.receives) = true;
         c.bad += t->bad;
@@ -67,6 +86,7 @@ static struct fc_culprit take(struct inquiry *q, size_t member)
         c.again += t->again;
     }
     q->taken[member] = true;
+    q->bad = 0;
     for (size_t i = 0; i < ROLES * q->members; i++)
         q->tally[i] = (struct tally){0};
     for (size_t i = 0; i < q->links; i++) {

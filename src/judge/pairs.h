@@ -5,9 +5,10 @@
  * Members of an arena are nodes, or the ranks of one node. A pair that was measured
  * again counts with its last attempt; wrong and failed ones stay wrong and failed.
  *
- * Blame: a member whose links (at least two, at least three quarters of those that it
- * sends on, or receives on) are bad explains them; the one with most goes first, and
- * the next is looked for among the links that are left. What is left then are links.
+ * Blame: a member explains bad links when they are at least three quarters of those
+ * that it sends (receives) on, and at least two, or when at least three meet in it and
+ * that is far beyond chance. The one with most goes first, and the next is looked for
+ * among the links that are left. What is left then are links.
  * When that takes more than half of the members, or more than half of the links that
  * are left are bad, all together are to blame. Two members cannot be told apart: their
  * link is.
