@@ -221,7 +221,7 @@ void fc_blame_close(struct fc_blame *blame)
 
 bool fc_culprit_confirmed(const struct fc_culprit *c)
 {
-    return c->bad > 0 && 2 * c->again > c->bad;
+    return c->again > 0 && 2 * c->again >= c->bad;
 }
 
 bool fc_culprit_explains(const struct fc_culprit *c, const struct fc_link *l)

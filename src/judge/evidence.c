@@ -112,16 +112,25 @@ static void store_without_repeats(struct fc_ev_bag *bag, const struct keyed *key
     bag->count = kept;
 }
 
-static bool sort_bag(struct fc_ev_bag *bag)
+/* What orders lines of a type before their text does: the seq, or the round, since the
+ * text of many pairs is long. */
+static int64_t key_of(const json_t *line, bool matrix)
+{
+    if (!matrix)
+        return fc_ev_int(line, "seq", 0, INT64_MAX, INT64_MAX);
+    return fc_ev_int(line, "attempt", 1, INT32_MAX, 1) << 32 |
+           fc_ev_int(line, "round", 0, UINT32_MAX, UINT32_MAX);
+}
+
+static bool sort_bag(struct fc_ev_bag *bag, bool matrix)
 {
     size_t count = bag->count;
     struct keyed *key = calloc(count ? count : 1, sizeof *key);
     if (!key)
         return false;
     for (size_t i = 0; i < count; i++)
-        key[i] = (struct keyed){
-            .line = bag->line[i],
-            .seq = fc_ev_int(bag->line[i], "seq", 0, INT64_MAX, INT64_MAX)};
+        key[i] =
+            (struct keyed){.line = bag->line[i], .seq = key_of(bag->line[i], matrix)};
     qsort(key, count, sizeof *key, by_seq_and_text);
     bool ok = settle_ties(key, count);
     if (ok)
@@ -159,7 +168,7 @@ static bool fill_bags(const struct fc_journal_text *journal, struct fc_ev_bag *b
             bag[type].line[bag[type].count++] = journal->line[i];
     }
     for (size_t t = 0; t < FC_EV_TYPES; t++)
-        if (!sort_bag(&bag[t]))
+        if (!sort_bag(&bag[t], t == FC_EV_MATRIX))
             return false;
     return true;
 }

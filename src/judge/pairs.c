@@ -143,10 +143,30 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static uint32_t index_of(const struct fc_arena *a, uint32_t id)
+static const uint32_t *find_id(const uint32_t *id, size_t count, uint32_t key)
 {
-    const uint32_t *at = bsearch(&id, a->id, a->members, sizeof *a->id, by_number);
-    return (uint32_t)(at - a->id);
+    return bsearch(&key, id, count, sizeof *id, by_number);
+}
+
+/* The ids of raw[0..count), which is sorted by `from`, each once; how many. */
+static size_t gather_ids(const struct raw *raw, size_t count, uint32_t *id)
+{
+    size_t senders = 0, all;
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || raw[i].from != id[senders - 1])
+            id[senders++] = raw[i].from;
+    all = senders;
+    for (size_t i = 0; i < count; i++)
+        if (!find_id(id, senders, raw[i].to))
+            id[all++] = raw[i].to;
+    if (all == senders)
+        return senders;
+    qsort(id, all, sizeof *id, by_number);
+    senders = 0;
+    for (size_t i = 0; i < all; i++)
+        if (i == 0 || id[i] != id[senders - 1])
+            id[senders++] = id[i];
+    return senders;
 }
 
 /* The arena of raw[0..count), which share it. */
@@ -154,22 +174,16 @@ static void make_arena(const struct raw *raw, size_t count, struct fc_link *link
                        uint32_t *id, struct fc_arena *out)
 {
     *out = (struct fc_arena){.node = raw->node, .link = link, .links = count, .id = id};
-    for (size_t i = 0; i < count; i++) {
-        id[2 * i] = raw[i].from;
-        id[2 * i + 1] = raw[i].to;
-    }
-    qsort(id, 2 * count, sizeof *id, by_number);
-    for (size_t i = 0; i < 2 * count; i++)
-        if (i == 0 || id[i] != id[out->members - 1])
-            id[out->members++] = id[i];
+    out->members = gather_ids(raw, count, id);
     for (size_t i = 0; i < count; i++)
-        link[i] = (struct fc_link){.from = index_of(out, raw[i].from),
-                                   .to = index_of(out, raw[i].to),
-                                   .value = raw[i].value,
-                                   .pair = raw[i].pair,
-                                   .record = raw[i].record,
-                                   .bad = raw[i].bad,
-                                   .again = raw[i].attempt > 1};
+        link[i] = (struct fc_link){
+            .from = (uint32_t)(find_id(id, out->members, raw[i].from) - id),
+            .to = (uint32_t)(find_id(id, out->members, raw[i].to) - id),
+            .value = raw[i].value,
+            .pair = raw[i].pair,
+            .record = raw[i].record,
+            .bad = raw[i].bad,
+            .again = raw[i].attempt > 1};
 }
 
 static void make_arenas(const struct raw *raw, size_t count, struct fc_pairs *out)
@@ -184,6 +198,19 @@ static void make_arenas(const struct raw *raw, size_t count, struct fc_pairs *ou
     }
 }
 
+/* True when some pair is wrong (failed): without one there is no need to look at who
+ * met whom. */
+static bool any_bad(const struct fc_evidence *ev, enum fc_pairs_of of)
+{
+    struct raw raw = {0};
+    for (size_t i = 0; i < ev->pairs && !raw.bad; i++)
+        for (int forward = 0; forward < 2 && !raw.bad; forward++)
+            (void)fill(&ev->pair[i], of, forward, &raw);
+    for (size_t i = 0; i < ev->records && !raw.bad; i++)
+        raw.bad = fc_ev_of_pair(&ev->record[i]);
+    return raw.bad;
+}
+
 static bool bad_is_told(enum fc_pairs_of of)
 {
     return of == FC_PAIRS_WRONG || of == FC_PAIRS_FAILED;
@@ -195,8 +222,10 @@ bool fc_pairs_open(const struct fc_evidence *ev, enum fc_pairs_of of,
     size_t room = 2 * ev->pairs + 1, count = 0;
     for (size_t i = 0; bad_is_told(of) && i < ev->records; i++)
         room += fc_ev_of_pair(&ev->record[i]) ? 2 : 0;
-    struct raw *raw = malloc(room * sizeof *raw);
     *out = (struct fc_pairs){0};
+    if (bad_is_told(of) && !any_bad(ev, of))
+        return true;
+    struct raw *raw = malloc(room * sizeof *raw);
     if (!raw)
         return false;
     for (size_t i = 0; i < ev->pairs; i++)

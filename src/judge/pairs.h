@@ -59,8 +59,8 @@ struct fc_pairs {
     uint32_t *id;
 };
 
-/* Links of FC_PAIRS_BW and FC_PAIRS_LATENCY are those that have a value. False when
- * memory is short. Ownership: fc_pairs_close. */
+/* Links of FC_PAIRS_BW and FC_PAIRS_LATENCY are those that have a value; of the other
+ * two there is none when none is bad. False when memory is short. Ownership: fc_pairs_close. */
 bool fc_pairs_open(const struct fc_evidence *ev, enum fc_pairs_of of,
                    struct fc_pairs *out);
 void fc_pairs_close(struct fc_pairs *pairs);
@@ -105,7 +105,7 @@ bool fc_blame_open(const struct fc_link *link, size_t links, size_t members,
 void fc_blame_close(struct fc_blame *blame);
 /* True when the link is one of the bad ones that it explains. */
 bool fc_culprit_explains(const struct fc_culprit *culprit, const struct fc_link *link);
-/* True when most of what it explains was measured again. */
+/* True when at least half of what it explains was measured again. */
 bool fc_culprit_confirmed(const struct fc_culprit *culprit);
 
 #endif

@@ -234,13 +234,23 @@ static void report_floor(const struct fc_case *c, const struct fc_arena *a,
                  retested(k));
 }
 
+static bool any_limit(const struct fc_evidence *ev)
+{
+    for (size_t i = 0; i < ev->pairs; i++)
+        if (isfinite(ev->pair[i].limit))
+            return true;
+    return false;
+}
+
 void fc_rule_pair_floor(const struct fc_case *c)
 {
     double floor = fc_expectation_floor(c->expect, fc_metric_find("pair.bw"));
     const struct fc_floor *row = fc_floor_find("pair.bw");
     struct fc_pairs pairs;
+    if (!isfinite(floor) || !any_limit(c->ev))
+        return;
     bool ok = fc_pairs_open(c->ev, FC_PAIRS_BW, &pairs);
-    for (size_t i = 0; ok && isfinite(floor) && i < pairs.arenas; i++) {
+    for (size_t i = 0; ok && i < pairs.arenas; i++) {
         struct fc_arena *a = &pairs.arena[i];
         struct fc_blame blame;
         fc_pairs_mark_floor(c->ev, a, floor, row ? row->from_bytes : 0);

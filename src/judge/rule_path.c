@@ -199,10 +199,27 @@ static void report_pairs(const struct fc_case *c, const struct fc_arena *a,
             fc_clip(usual).s);
 }
 
+/* True when pairs of nodes went by two known paths at least. */
+static bool paths_differ(const struct fc_evidence *ev)
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < ev->pairs; i++) {
+        const char *path = ev->pair[i].path;
+        if (!is_known(path) || ev->pair[i].a_node == ev->pair[i].b_node)
+            continue;
+        if (first && strcmp(first, path) != 0)
+            return true;
+        first = path;
+    }
+    return false;
+}
+
 static bool judge_pairs(const struct fc_case *c)
 {
     struct fc_pairs pairs;
     struct fc_blame blame = {0};
+    if (!paths_differ(c->ev))
+        return true;
     bool ok = fc_pairs_open(c->ev, FC_PAIRS_BW, &pairs);
     if (ok && pairs.arenas && pairs.arena[0].node == FC_NONE) {
         struct fc_arena *a = &pairs.arena[0];
