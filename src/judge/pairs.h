@@ -59,8 +59,9 @@ struct fc_pairs {
     uint32_t *id;
 };
 
-/* Links of FC_PAIRS_BW and FC_PAIRS_LATENCY are those that have a value; of the other
- * two there is none when none is bad. False when memory is short. Ownership: fc_pairs_close. */
+/* Links of FC_PAIRS_BW and FC_PAIRS_LATENCY are those that have a value; of the
+ * other two there is none when none is bad. False when memory is short. Ownership:
+ * fc_pairs_close. */
 bool fc_pairs_open(const struct fc_evidence *ev, enum fc_pairs_of of,
                    struct fc_pairs *out);
 void fc_pairs_close(struct fc_pairs *pairs);
