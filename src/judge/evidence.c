@@ -15,9 +15,10 @@
 enum { NAME_MAX_BYTES = 300 };
 
 static const char *const type_name[FC_EV_TYPES] = {
-    [FC_EV_RUN] = "run",       [FC_EV_PLAN] = "plan",   [FC_EV_PROFILE] = "profile",
-    [FC_EV_NODE] = "node",     [FC_EV_FACT] = "fact",   [FC_EV_PHASE] = "phase",
-    [FC_EV_RECORD] = "record", [FC_EV_EVENT] = "event", [FC_EV_END] = "end",
+    [FC_EV_RUN] = "run",       [FC_EV_PLAN] = "plan",     [FC_EV_PROFILE] = "profile",
+    [FC_EV_NODE] = "node",     [FC_EV_FACT] = "fact",     [FC_EV_PHASE] = "phase",
+    [FC_EV_RECORD] = "record", [FC_EV_MATRIX] = "matrix", [FC_EV_EVENT] = "event",
+    [FC_EV_END] = "end",
 };
 
 const char *fc_ev_text(const json_t *object, const char *key)
@@ -49,6 +50,11 @@ const char *fc_ev_intern(const struct fc_evidence *ev, const char *text)
         at = json_object_iter_at(ev->intern, text);
     }
     return json_object_iter_key(at);
+}
+
+const json_t *fc_ev_keep(const struct fc_evidence *ev, json_t *value)
+{
+    return value && json_array_append_new(ev->made, value) == 0 ? value : NULL;
 }
 
 size_t fc_ev_node_index(const struct fc_evidence *ev, const char *name)
@@ -106,16 +112,25 @@ static void store_without_repeats(struct fc_ev_bag *bag, const struct keyed *key
     bag->count = kept;
 }
 
-static bool sort_bag(struct fc_ev_bag *bag)
+/* What orders lines of a type before their text does: the seq, or the round, since the
+ * text of many pairs is long. */
+static int64_t key_of(const json_t *line, bool matrix)
+{
+    if (!matrix)
+        return fc_ev_int(line, "seq", 0, INT64_MAX, INT64_MAX);
+    return fc_ev_int(line, "attempt", 1, INT32_MAX, 1) << 32 |
+           fc_ev_int(line, "round", 0, UINT32_MAX, UINT32_MAX);
+}
+
+static bool sort_bag(struct fc_ev_bag *bag, bool matrix)
 {
     size_t count = bag->count;
     struct keyed *key = calloc(count ? count : 1, sizeof *key);
     if (!key)
         return false;
     for (size_t i = 0; i < count; i++)
-        key[i] = (struct keyed){
-            .line = bag->line[i],
-            .seq = fc_ev_int(bag->line[i], "seq", 0, INT64_MAX, INT64_MAX)};
+        key[i] =
+            (struct keyed){.line = bag->line[i], .seq = key_of(bag->line[i], matrix)};
     qsort(key, count, sizeof *key, by_seq_and_text);
     bool ok = settle_ties(key, count);
     if (ok)
@@ -153,7 +168,7 @@ static bool fill_bags(const struct fc_journal_text *journal, struct fc_ev_bag *b
             bag[type].line[bag[type].count++] = journal->line[i];
     }
     for (size_t t = 0; t < FC_EV_TYPES; t++)
-        if (!sort_bag(&bag[t]))
+        if (!sort_bag(&bag[t], t == FC_EV_MATRIX))
             return false;
     return true;
 }
@@ -291,18 +306,23 @@ static bool make_ranks(struct fc_evidence *ev, const struct fc_ev_bag *bag)
     return ok;
 }
 
-size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank)
+size_t fc_ev_rank_index(const struct fc_evidence *ev, int rank)
 {
-    struct fc_ev_rank key = {.rank = rank, .node = 0};
     size_t low = 0, high = ev->ranks;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (by_rank(&ev->rank[mid], &key) < 0)
+        if (ev->rank[mid].rank < rank)
             low = mid + 1;
         else
             high = mid;
     }
-    return low < ev->ranks && ev->rank[low].rank == rank ? ev->rank[low].node : FC_NONE;
+    return low < ev->ranks && ev->rank[low].rank == rank ? low : FC_NONE;
+}
+
+size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank)
+{
+    size_t at = fc_ev_rank_index(ev, rank);
+    return at == FC_NONE ? FC_NONE : ev->rank[at].node;
 }
 
 /* --- the whole --- */
@@ -350,6 +370,8 @@ static enum fc_status read_all(struct fc_evidence *ev, const struct fc_ev_bag *b
         status = fc_ev_read_events(ev, &bag[FC_EV_EVENT], err);
     if (status == FC_OK)
         status = fc_ev_read_records(ev, &bag[FC_EV_RECORD], err);
+    if (status == FC_OK)
+        status = fc_ev_read_matrix(ev, &bag[FC_EV_MATRIX], err);
     return status;
 }
 
@@ -384,6 +406,8 @@ void fc_evidence_close(struct fc_evidence *ev)
     free(ev->record);
     free(ev->series);
     free(ev->by_series);
+    free(ev->round);
+    free(ev->pair);
     free(ev->fact);
     free(ev->event);
     free(ev->phase);

@@ -48,8 +48,10 @@ struct fc_ev_record {
     int rank;          /* -1: none */
     enum fc_ev_state state;
     const char *status, *reason; /* reason may be NULL */
-    double median, mad, limit;   /* NaN: none; limit is positive */
+    double median, mad, p99;     /* NaN: none */
+    double limit;                /* NaN: none; else positive */
     const char *limit_basis;
+    const char *path;              /* what carried the bytes; NULL: not told */
     int64_t samples, wrong, bytes; /* -1: none */
     int attempt;
     const char *who;  /* the subject in canonical text, equal for equal subjects */
@@ -60,6 +62,26 @@ struct fc_ev_record {
 struct fc_ev_series {
     const struct fc_ev_record **record; /* by attempt, then seq */
     size_t count;
+};
+
+/* One matrix line: pairs that were measured in one round. */
+struct fc_ev_round {
+    int64_t bytes;         /* -1: not told */
+    int64_t round, rounds; /* rounds: of the whole schedule */
+    int attempt, concurrency;
+};
+
+/* One pair of one matrix line; small, since a full schedule of 1024 nodes has half a
+ * million. Bandwidths in GB/s, latency in seconds, NaN: none; all else is positive. */
+struct fc_ev_pair {
+    double bw_ab, bw_ba, latency, limit;
+    const char *reason;         /* NULL: none */
+    const char *path;           /* its name; NULL: not told */
+    int a_rank, b_rank;         /* a < b is not promised */
+    uint32_t a_node, b_node;    /* equal for two ranks of one node */
+    int32_t wrong_ab, wrong_ba; /* elements that b, and a, got; -1: not verified */
+    uint32_t round;             /* index into fc_evidence.round */
+    enum fc_ev_state state;
 };
 
 struct fc_ev_fact {
@@ -101,6 +123,10 @@ struct fc_evidence {
     size_t records;
     struct fc_ev_series *series; /* by metric, node, who, what */
     size_t series_count;
+    struct fc_ev_round *round; /* by attempt, then round */
+    size_t rounds;
+    struct fc_ev_pair *pair; /* by round, then as the line has them */
+    size_t pairs;
     struct fc_ev_fact *fact; /* by node, then rank */
     size_t facts;
     struct fc_ev_event *event;
@@ -133,10 +159,14 @@ const struct fc_ev_record *fc_ev_latest(const struct fc_ev_series *series);
 const struct fc_ev_record *fc_ev_last(const struct fc_ev_series *series);
 /* True when the record speaks of one node (or a rank, GPU, NIC or link of it). */
 bool fc_ev_of_node(const struct fc_ev_record *record);
+/* True when it speaks of a pair of nodes: a metric of pairs with a node and a peer. */
+bool fc_ev_of_pair(const struct fc_ev_record *record);
 /* Of limit or its inverse for metrics where less is better; NaN without a limit. */
 double fc_ev_share(const struct fc_ev_record *record);
 /* The node's index, FC_NONE when no line speaks of that rank. */
 size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank);
+/* Its place in ev->rank, FC_NONE when no line speaks of it. */
+size_t fc_ev_rank_index(const struct fc_evidence *ev, int rank);
 /* The facts of one node: *out_count entries of ev->fact. */
 const struct fc_ev_fact *fc_ev_facts_of(const struct fc_evidence *ev, size_t node,
                                         size_t *out_count);
@@ -145,6 +175,9 @@ double fc_ev_duration(const struct fc_evidence *ev);
 
 /* The one copy of `text` that lives as long as the evidence; NULL without memory. */
 const char *fc_ev_intern(const struct fc_evidence *ev, const char *text);
+/* A reference that lives as long as the evidence, for a subject made here; steals
+ * `value`. NULL without memory. */
+const json_t *fc_ev_keep(const struct fc_evidence *ev, json_t *value);
 /* Text of a member, NULL when it is absent or not text. */
 const char *fc_ev_text(const json_t *object, const char *key);
 /* A whole number of a member within [min, max], else `fallback`. */

@@ -19,6 +19,7 @@ enum fc_ev_type {
     FC_EV_FACT,
     FC_EV_PHASE,
     FC_EV_RECORD,
+    FC_EV_MATRIX,
     FC_EV_EVENT,
     FC_EV_END,
     FC_EV_TYPES
@@ -31,6 +32,8 @@ bool fc_ev_name_ok(const char *name);
 
 enum fc_status fc_ev_read_records(struct fc_evidence *ev, const struct fc_ev_bag *bag,
                                   struct fc_error *err) FC_MUST_USE;
+enum fc_status fc_ev_read_matrix(struct fc_evidence *ev, const struct fc_ev_bag *bag,
+                                 struct fc_error *err) FC_MUST_USE;
 enum fc_status fc_ev_read_plans(struct fc_evidence *ev, const struct fc_ev_bag *bag,
                                 struct fc_error *err) FC_MUST_USE;
 enum fc_status fc_ev_read_phases(struct fc_evidence *ev, const struct fc_ev_bag *bag,

@@ -75,7 +75,7 @@ static bool read_value(const json_t *line, struct fc_ev_record *r)
     const json_t *limit = json_object_get(line, "limit");
     bool limit_ok = !limit || json_is_null(limit) || json_is_object(limit);
     return limit_ok && read_number(line, "median", &r->median) &&
-           read_number(line, "mad", &r->mad) &&
+           read_number(line, "mad", &r->mad) && read_number(line, "p99", &r->p99) &&
            read_number(limit, "value", &r->limit) &&
            text_or_absent(limit, "basis", &r->limit_basis) &&
            read_count(line, "samples", &r->samples) &&
@@ -162,6 +162,7 @@ static bool read_record(const struct fc_evidence *ev, json_t *line,
     if (!read_metric(line, r) || !read_subject(ev, line, r) || !read_value(line, r) ||
         !read_status(line, r) || !read_small(params, "attempt", 1, 1, &r->attempt))
         return false;
+    r->path = fc_ev_text(json_object_get(line, "path"), "name");
     if (!(r->limit > 0.0))
         r->limit = (double)NAN;
     if (r->node == FC_NONE && r->rank >= 0 &&
@@ -281,6 +282,12 @@ bool fc_ev_of_node(const struct fc_ev_record *r)
         if (strcmp(r->kind, kinds[i]) == 0)
             return true;
     return false;
+}
+
+bool fc_ev_of_pair(const struct fc_ev_record *r)
+{
+    return strncmp(r->metric, "pair.", 5) == 0 && r->node != FC_NONE &&
+           r->peer != FC_NONE;
 }
 
 double fc_ev_share(const struct fc_ev_record *r)

@@ -87,6 +87,14 @@ static char *command(const struct fc_evidence *ev, size_t node, const char *prob
     return n >= 0 ? text : NULL;
 }
 
+/* True for what happens between all ranks; `metric` may be NULL. */
+static bool needs_all(const struct fc_finding *f)
+{
+    const char *metric = f->metric ? f->metric : "";
+    return strncmp(metric, "pair.", 5) == 0 || strncmp(metric, "training.", 9) == 0 ||
+           (f->rank >= 0 && strncmp(metric, "collective.", 11) == 0);
+}
+
 /* The command that shows it again. What one rank saw in an operation of all needs
  * all. */
 static json_t *reproduce_json(const struct fc_finding *f, const struct fc_evidence *ev)
@@ -94,7 +102,7 @@ static json_t *reproduce_json(const struct fc_finding *f, const struct fc_eviden
     size_t node = f->node;
     if (!f->probe || !plain_name(f->probe))
         return json_null();
-    if (f->rank >= 0 && f->metric && strncmp(f->metric, "collective.", 11) == 0)
+    if (needs_all(f))
         node = FC_NONE;
     if (node != FC_NONE && !plain_name(ev->node[node].name))
         return json_null();

@@ -28,6 +28,22 @@ static const struct row slow[] = {
     {"device.stream_peak",
      {"memory on another NUMA node, an empty or failed memory channel, or other load",
       "compare the memory modules and NUMA settings with a good node"}},
+    {"pair.",
+     {"a link that came up at a lower rate or width, a port with errors, a cable or "
+      "transceiver, or other traffic on the way",
+      "compare rate, width and error counters of both ends with a good node's; run the "
+      "pairs probe again on an idle network, on the parts named and a good one"}},
+    {"training.compute_time",
+     {"a throttled clock (heat, power cap, governor), cores or memory shared with "
+      "other "
+      "work",
+      "look at clock, temperature and governor under load and at the affinity of the "
+      "rank; run the device probe on this node alone"}},
+    {"training.",
+     {"a slow link, port or core on the way of the collectives, or work that "
+      "interferes "
+      "when computation and communication run together",
+      "run the pairs and collectives probes; look at the affinity of the ranks"}},
     {"collective.",
      {"another transport than expected (no shared memory, no fast network), ranks that "
       "share "
@@ -48,6 +64,15 @@ static const struct row wrong[] = {
       "drain the node at once; run again on it alone; look at machine checks and ECC "
       "counters; "
       "do not train on it even if a second run passes"}},
+    {"pair.",
+     {"data corrupted by a NIC, a link or a node's memory on the way",
+      "drain what is named; look at link error and ECC counters of both ends; run the "
+      "pairs probe on them with a good node"}},
+    {"training.",
+     {"a replica that computed or received other numbers than the rest: silent "
+      "corruption in a processor, memory, or on the way",
+      "drain the nodes named; run the device and collectives probes on them; do not "
+      "train on them even if a second run passes"}},
     {"collective.",
      {"data corrupted on the way (NIC, link, memory) or by the communication library",
       "drain the nodes named; run the collectives probe on halves of the nodes; look "

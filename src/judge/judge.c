@@ -126,6 +126,15 @@ static bool decide(struct court *court)
 
 /* --- the report --- */
 
+static struct fc_clip who_fails(const struct court *court, const struct fc_finding *f)
+{
+    if (f->node != FC_NONE)
+        return fc_node_who(&court->ev, f->node, f->rank);
+    if (f->odds)
+        return fc_hosts(&court->ev, f->odd, f->odds);
+    return fc_clip("all nodes together");
+}
+
 static json_t *reason_json(const struct court *court)
 {
     const struct fc_findings *found = &court->found;
@@ -137,9 +146,7 @@ static json_t *reason_json(const struct court *court)
         snprintf(more, sizeof more, " (and %zu more)", others);
     if (court->verdict == NODE_FAIL) {
         const struct fc_finding *f = &found->finding[0];
-        snprintf(text, sizeof text, "%s: %s%s",
-                 f->node == FC_NONE ? "all nodes together"
-                                    : fc_node_who(&court->ev, f->node, f->rank).s,
+        snprintf(text, sizeof text, "%s: %s%s", who_fails(court, f).s,
                  fc_clip(f->message).s, more);
     } else if (court->verdict == NODE_INCONCLUSIVE) {
         const struct fc_missing *m = &found->missing[0];

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 noinst_LIBRARIES += src/judge/libjudge.a
 src_judge_libjudge_a_SOURCES = \
+	src/judge/blame.c \
 	src/judge/evidence.c src/judge/evidence.h \
 	src/judge/evidence_lines.c src/judge/evidence_parts.h \
+	src/judge/evidence_matrix.c \
 	src/judge/evidence_records.c \
 	src/judge/expectation.c src/judge/expectation.h \
 	src/judge/findings.c src/judge/findings.h \
@@ -12,6 +14,8 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/judge.c src/judge/judge.h \
 	src/judge/merge.c src/judge/merge.h \
 	src/judge/nodefacts.c src/judge/nodefacts.h \
+	src/judge/pairs.c src/judge/pairs.h \
+	src/judge/pairs_slow.c \
 	src/judge/peers.c src/judge/peers.h \
 	src/judge/profile.c src/judge/profile.h \
 	src/judge/rule_config.c \
@@ -19,8 +23,13 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/rule_events.c \
 	src/judge/rule_expect.c \
 	src/judge/rule_limit.c \
+	src/judge/rule_pairs.c \
+	src/judge/rule_pairs_coverage.c \
+	src/judge/rule_path.c \
 	src/judge/rule_peers.c \
 	src/judge/rule_right.c \
+	src/judge/rule_sweep.c \
+	src/judge/rule_training.c \
 	src/judge/rules.c src/judge/rules.h \
 	src/judge/suspects.c \
 	src/judge/summary.c src/judge/summary.h

@@ -96,11 +96,13 @@ static enum progress progress_of(const struct fc_evidence *ev, const char *probe
     return progress;
 }
 
-/* Records or, for the config probe, facts. */
+/* Records or, for the config probe, facts, or, for pairs, rounds. */
 static bool has_evidence(const struct fc_evidence *ev, const char *probe)
 {
     if (strcmp(probe, "config") == 0)
         return ev->facts > 0;
+    if (strcmp(probe, "pairs") == 0 && ev->rounds > 0)
+        return true;
     bool measures = false;
     for (size_t i = 0; i < fc_metric_count(); i++)
         measures = measures || strcmp(fc_metric_at(i)->probe, probe) == 0;
@@ -184,7 +186,9 @@ static const struct {
     {"device", "device.mem_bw", true},
     {"device", "device.gemm.fp32", true},
     {"device", "device.gemm.fp64", true},
+    {"pairs", "pair.bw", false},
     {"collectives", "collective.all_reduce.busbw", false},
+    {"training", "training.step_time", false},
 };
 
 /* True when the probe came to its end: only then single metrics can be missed; before,
@@ -196,19 +200,6 @@ static bool has_ended(const struct fc_evidence *ev, const char *probe)
             return !not_applicable(ev, &ev->plan[i]) &&
                    progress_of(ev, probe) == ENDED && has_evidence(ev, probe);
     return false;
-}
-
-static size_t rank_index(const struct fc_evidence *ev, int rank)
-{
-    size_t low = 0, high = ev->ranks;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (ev->rank[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < ev->ranks && ev->rank[low].rank == rank ? low : FC_NONE;
 }
 
 /* seen[i]: how many series of `metric` the i-th rank has; records of the node as a
@@ -224,7 +215,7 @@ static size_t count_series(const struct fc_evidence *ev, const char *metric, boo
         if (strcmp(r->metric, metric) != 0 || (first && r->attempt > 1))
             continue;
         all++;
-        size_t at = r->rank >= 0 ? rank_index(ev, r->rank) : FC_NONE;
+        size_t at = r->rank >= 0 ? fc_ev_rank_index(ev, r->rank) : FC_NONE;
         if (at != FC_NONE)
             seen[at]++;
         else if (r->node != FC_NONE)
@@ -253,6 +244,12 @@ static void tally_close(struct tally *t)
     free(t->whole);
 }
 
+/* Pairs stand in matrix lines; which of them are missing is another rule's. */
+static bool is_in_matrix(const struct fc_evidence *ev, const char *metric)
+{
+    return strcmp(metric, "pair.bw") == 0 && ev->pairs > 0;
+}
+
 void fc_rule_metrics(const struct fc_case *c)
 {
     const struct fc_evidence *ev = c->ev;
@@ -265,7 +262,7 @@ void fc_rule_metrics(const struct fc_case *c)
             continue;
         size_t all = count_series(ev, owed[k].metric, false, t.seen, t.whole);
         if (!owed[k].each_rank || ev->ranks == 0) {
-            if (all == 0)
+            if (all == 0 && !is_in_matrix(ev, owed[k].metric))
                 fc_miss(c->out, &m, "no record of it");
             continue;
         }
@@ -339,9 +336,15 @@ static void compare_ranks(const struct fc_case *c, const char *metric,
     }
 }
 
-/* Metrics of ranks, one after the other: series stand by metric. Failures of
- * collectives are told by the ranks they happen on alone, so those are no measure
- * for the others. */
+/* Metrics of groups, whose failures are told by the ranks they happen on alone: those
+ * are no measure for the others. */
+static bool is_of_group(const char *metric)
+{
+    return strncmp(metric, "collective.", 11) == 0 ||
+           strcmp(metric, "training.step_time") == 0;
+}
+
+/* Metrics of ranks, one after the other: series stand by metric. */
 void fc_rule_ranks(const struct fc_case *c)
 {
     const struct fc_evidence *ev = c->ev;
@@ -358,7 +361,7 @@ void fc_rule_ranks(const struct fc_case *c)
                strcmp(ev->series[end].record[0]->metric, r->metric) == 0;
              end++)
             of_ranks = of_ranks || ev->series[end].record[0]->rank >= 0;
-        if (of_ranks && strncmp(r->metric, "collective.", 11) != 0)
+        if (of_ranks && !is_of_group(r->metric))
             compare_ranks(c, r->metric, r->probe, &t, most);
         i = end;
     }

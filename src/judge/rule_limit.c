@@ -96,8 +96,56 @@ void fc_rule_floor(const struct fc_case *c)
     }
 }
 
+/* Pairs that carry more than their link can. */
+static void pairs_exceeded(const struct fc_case *c)
+{
+    const struct fc_evidence *ev = c->ev;
+    const struct fc_ev_pair *worst = NULL;
+    double most = FC_LIMIT_SHARE_MAX;
+    size_t above = 0;
+    for (size_t i = 0; i < ev->pairs; i++) {
+        const struct fc_ev_pair *p = &ev->pair[i];
+        double share = fmax(p->bw_ab, p->bw_ba) / p->limit;
+        above += share > FC_LIMIT_SHARE_MAX;
+        if (share > most) {
+            most = share;
+            worst = p;
+        }
+    }
+    if (!worst)
+        return;
+    struct fc_missing m = {
+        .class = c->rule->class,
+        .check = c->rule->id,
+        .probe = "pairs",
+        .what = "pair.bw",
+        .node = FC_NONE,
+        .substitute = ev->nodes > 2 ? "comparison with the other pairs" : NULL};
+    struct fc_finding f = {
+        .severity = FC_SEV_WARN,
+        .confidence = FC_CONF_MEDIUM,
+        .check = c->rule->id,
+        .node = FC_NONE,
+        .rank = -1,
+        .metric = "pair.bw",
+        .cause = "the rate that the interface tells is not that of the link, or other "
+                 "links carried the bytes as well",
+        .remedy =
+            "look at the rate of the port and at the path; the values say nothing "
+            "about the links' health until the limit is right",
+        .probe = "pairs"};
+    fc_find(c->out, &f,
+            "pair.bw of %zu pair%s is above the link rate, up to %.3g GB/s between %s "
+            "and %s, %.3g %% of %.3g GB/s: the limit is wrong",
+            above, above > 1 ? "s" : "", fmax(worst->bw_ab, worst->bw_ba),
+            fc_clip(ev->node[worst->a_node].name).s,
+            fc_clip(ev->node[worst->b_node].name).s, 100.0 * most, worst->limit);
+    fc_miss(c->out, &m, "values are above the link rate, so it is no yardstick");
+}
+
 void fc_rule_exceeded(const struct fc_case *c)
 {
+    pairs_exceeded(c);
     const struct fc_evidence *ev = c->ev;
     struct fc_peers peers;
     if (!fc_peers_open(ev, &peers)) {

@@ -29,6 +29,12 @@ static bool is_collective(const struct fc_ev_record *r)
     return strncmp(r->metric, "collective.", 11) == 0;
 }
 
+/* What rule_pairs.c tells, out of the same records. */
+static bool is_told(const struct fc_evidence *ev, const struct fc_ev_record *r)
+{
+    return fc_ev_of_pair(r) && (r->node != r->peer || ev->pairs > 0);
+}
+
 /* Bad records, in order of the series. */
 struct bad {
     const struct fc_ev_record **record;
@@ -42,7 +48,8 @@ static struct bad gather(const struct fc_case *c, bad_fn is_bad, bool collective
     if (!bad.record)
         c->out->status = FC_NOMEM;
     for (size_t i = 0; bad.record && i < ev->records; i++)
-        if (is_bad(ev->by_series[i]) && is_collective(ev->by_series[i]) == collective)
+        if (is_bad(ev->by_series[i]) && !is_told(ev, ev->by_series[i]) &&
+            is_collective(ev->by_series[i]) == collective)
             bad.record[bad.count++] = ev->by_series[i];
     return bad;
 }
@@ -87,9 +94,9 @@ static void report(const struct fc_case *c, const struct bad *bad, size_t node,
         fc_find(c->out, &f, "%s failed (%zu record%s): %s", fc_clip(first->metric).s,
                 bad->count, bad->count > 1 ? "s" : "", fc_clip(reason).s);
     else
-        fc_find(c->out, &f, "%s: wrong data, up to %lld elements in %zu record%s: %s",
-                fc_clip(first->metric).s, (long long)wrong, bad->count,
-                bad->count > 1 ? "s" : "", fc_clip(reason).s);
+        fc_find(c->out, &f, "%s: wrong data, up to %lld element%s in %zu record%s: %s",
+                fc_clip(first->metric).s, (long long)wrong, wrong > 1 ? "s" : "",
+                bad->count, bad->count > 1 ? "s" : "", fc_clip(reason).s);
 }
 
 static void single(const struct fc_case *c, bad_fn is_bad)
@@ -121,8 +128,18 @@ static int64_t group_size(const struct fc_ev_record *r)
     return fc_ev_int(json_object_get(r->line, "params"), "n", 1, INT32_MAX, 0);
 }
 
+/* True when the communicator is that of one node's ranks, so that there are several
+ * of the same size. */
+static bool is_inside_node(const struct fc_evidence *ev, const struct fc_ev_record *r)
+{
+    const char *variant = fc_ev_text(json_object_get(r->line, "params"), "variant");
+    int64_t n = group_size(r);
+    return n < (int64_t)ev->ranks && n <= (int64_t)ev->node[r->node].ranks &&
+           !(variant && strcmp(variant, "one rank a node") == 0);
+}
+
 /* Ranks that took part in the same operation stand together: the same `what` and
- * attempt, and, when the group is smaller than the run, the same node. */
+ * attempt, and, when the group is one node's, the same node. */
 static int by_operation(const void *pa, const void *pb)
 {
     const struct fc_ev_record *a = *(const struct fc_ev_record *const *)pa;
@@ -140,9 +157,8 @@ static int by_operation(const void *pa, const void *pb)
 static bool same_operation(const struct fc_evidence *ev, const struct fc_ev_record *a,
                            const struct fc_ev_record *b)
 {
-    bool part = group_size(a) < (int64_t)ev->ranks;
     return a->what == b->what && a->attempt == b->attempt &&
-           (!part || a->node == b->node);
+           (a->node == b->node || !is_inside_node(ev, a));
 }
 
 static size_t count_ranks(const struct bad *bad)
@@ -251,7 +267,8 @@ void fc_rule_failed(const struct fc_case *c)
 static bool wants_verification(const struct fc_ev_record *r)
 {
     size_t length = strlen(r->metric);
-    if (strncmp(r->metric, "device.gemm.", 12) == 0)
+    if (strncmp(r->metric, "device.gemm.", 12) == 0 ||
+        strcmp(r->metric, "training.step_time") == 0)
         return true;
     return is_collective(r) && length > 6 &&
            strcmp(r->metric + length - 6, ".busbw") == 0;

@@ -38,6 +38,23 @@ void fc_rule_unverified(const struct fc_case *c);
 void fc_rule_floor(const struct fc_case *c);
 void fc_rule_exceeded(const struct fc_case *c);
 void fc_rule_no_limit(const struct fc_case *c);
+/* rule_pairs.c, rule_pairs_coverage.c: are pairs right, fast, alike and complete? */
+void fc_rule_pair_wrong(const struct fc_case *c);
+void fc_rule_pair_failed(const struct fc_case *c);
+void fc_rule_pair_floor(const struct fc_case *c);
+void fc_rule_pair_slow(const struct fc_case *c);
+void fc_rule_pair_latency(const struct fc_case *c);
+void fc_rule_pair_missing(const struct fc_case *c);
+/* rule_sweep.c: are curves over sizes plausible, and samples alike? */
+void fc_rule_monotone(const struct fc_case *c);
+void fc_rule_collapse(const struct fc_case *c);
+void fc_rule_tail(const struct fc_case *c);
+/* rule_training.c: who makes a step late? */
+void fc_rule_straggler(const struct fc_case *c);
+void fc_rule_exposed(const struct fc_case *c);
+/* rule_path.c: what carried the bytes? */
+void fc_rule_path_unknown(const struct fc_case *c);
+void fc_rule_path_differs(const struct fc_case *c);
 /* rule_peers.c: are they like their peers? */
 void fc_rule_peers(const struct fc_case *c);
 void fc_rule_spread(const struct fc_case *c);
@@ -67,6 +84,10 @@ void fc_rule_unreadable(const struct fc_case *c);
 void fc_rule_nodes(const struct fc_case *c);
 void fc_rule_expect_nodes(const struct fc_case *c);
 void fc_rule_expect_gpus(const struct fc_case *c);
+
+/* True when other load or a lack of CPUs spoils this probe's speed on the node
+ * (FC_NONE: on any). */
+bool fc_speed_spoiled(const struct fc_case *c, size_t node, const char *probe);
 
 /* A finding about speed: FAIL as `f` says, or, when other load spoils the node (for a
  * group: any node), a WARN and a coverage entry instead. */

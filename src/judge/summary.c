@@ -3,6 +3,7 @@
 
 #include "core/record.h"
 #include "core/stats.h"
+#include "judge/pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,17 +80,82 @@ static const char *status_of(const struct fc_evidence *ev, const char *probe)
     return status;
 }
 
+/* What a training step is known by, floor or not. */
+static bool is_headline(const char *metric)
+{
+    return strcmp(metric, "training.step_time") == 0 ||
+           strcmp(metric, "training.exposed_comm") == 0 ||
+           strcmp(metric, "training.mfu") == 0;
+}
+
 /* Only metrics that are held against a floor, or all when the probe has none of
  * those. */
 static bool is_key(const struct fc_expectation *expect, const struct fc_metric *info)
 {
-    if (isfinite(fc_expectation_floor(expect, info)))
+    if (is_headline(info->name) || isfinite(fc_expectation_floor(expect, info)))
         return true;
     for (size_t i = 0; i < fc_metric_count(); i++)
         if (strcmp(fc_metric_at(i)->probe, info->probe) == 0 &&
             isfinite(fc_expectation_floor(expect, fc_metric_at(i))))
             return false;
     return true;
+}
+
+/* --- pairs --- */
+
+static json_t *pair_subject(const struct fc_evidence *ev, const struct fc_arena *a,
+                            const struct fc_link *l)
+{
+    if (a->node == FC_NONE)
+        return json_pack("{s:s, s:s, s:s}", "kind", "pair", "node",
+                         ev->node[a->id[l->from]].name, "peer",
+                         ev->node[a->id[l->to]].name);
+    return json_pack("{s:s, s:s, s:I}", "kind", "pair", "node", ev->node[a->node].name,
+                     "rank", (json_int_t)a->id[l->from]);
+}
+
+/* Of the last attempt of each pair; `x` has room for all links. */
+static json_t *arena_json(const struct fc_evidence *ev, const struct fc_arena *a,
+                          bool latency, double *x)
+{
+    const struct fc_metric *info = fc_metric_find(latency ? "pair.latency" : "pair.bw");
+    const struct fc_link *worst = &a->link[0];
+    size_t shares = 0;
+    for (size_t i = 0; i < a->links; i++) {
+        x[i] = a->link[i].value;
+        worst = a->link[i].value < worst->value ? &a->link[i] : worst;
+    }
+    double median = fc_median_in_place(x, a->links);
+    for (size_t i = 0; i < a->links && !latency; i++)
+        if (isfinite(a->link[i].pair->limit))
+            x[shares++] = a->link[i].value / a->link[i].pair->limit;
+    double share = shares ? fc_median_in_place(x, shares) : (double)NAN;
+    int64_t bytes = latency ? -1 : ev->round[worst->pair->round].bytes;
+    return json_pack(
+        "{s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "metric", info->name, "unit",
+        info->unit, "bytes", bytes < 0 ? json_null() : json_integer(bytes), "count",
+        (json_int_t)a->links, "median", fc_json_real(latency ? 1.0 / median : median),
+        "worst", fc_json_real(latency ? 1.0 / worst->value : worst->value),
+        "worst_subject", pair_subject(ev, a, worst), "share", fc_json_real(share),
+        "worst_share", fc_json_real(shares ? x[0] : (double)NAN));
+}
+
+/* The pairs between nodes, else those of the first node that has some. */
+static bool add_pairs(const struct fc_evidence *ev, json_t *metrics)
+{
+    bool ok = true;
+    for (int latency = 0; ok && latency < 2; latency++) {
+        struct fc_pairs pairs;
+        if (!fc_pairs_open(ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, &pairs))
+            return false;
+        const struct fc_arena *a = pairs.arenas ? &pairs.arena[0] : NULL;
+        double *x = malloc(((a ? a->links : 0) + 1) * sizeof *x);
+        ok = x &&
+             (!a || json_array_append_new(metrics, arena_json(ev, a, latency, x)) == 0);
+        free(x);
+        fc_pairs_close(&pairs);
+    }
+    return ok;
 }
 
 static json_t *probe_json(const struct fc_evidence *ev,
@@ -106,6 +172,10 @@ static json_t *probe_json(const struct fc_evidence *ev,
             json_decref(metrics);
             return NULL;
         }
+    }
+    if (strcmp(probe, "pairs") == 0 && !add_pairs(ev, metrics)) {
+        json_decref(metrics);
+        return NULL;
     }
     return json_pack("{s:s, s:s, s:o}", "name", probe, "status", status_of(ev, probe),
                      "metrics", metrics);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What should be measured again to decide: values below their floor or above their
- * limit and nodes unlike their peers, each as long as it was measured once only. */
+ * limit, nodes unlike their peers, and the members of pairs that are to blame for slow
+ * ones, each as long as it was measured once only. */
 #include "judge/evidence.h"
 #include "judge/expectation.h"
 #include "judge/judge.h"
+#include "judge/pairs.h"
 #include "judge/peers.h"
 
 #include <math.h>
@@ -11,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHY_FLOOR, WHY_ABOVE, WHY_PEERS };
+enum { WHY_FLOOR, WHY_ABOVE, WHY_PEERS, WHY_PAIRS };
 
 struct suspect {
-    const struct fc_ev_record *record;
+    const char *metric;
+    size_t node; /* FC_NONE: none */
+    int rank;    /* -1: none */
     int why;
 };
 
@@ -40,16 +44,21 @@ static bool misses_limit(const struct fc_expectation *expect,
 /* By metric, node, rank: one entry of each remains. */
 static int by_place(const void *pa, const void *pb)
 {
-    const struct fc_ev_record *a = ((const struct suspect *)pa)->record;
-    const struct fc_ev_record *b = ((const struct suspect *)pb)->record;
+    const struct suspect *a = pa, *b = pb;
     int order = strcmp(a->metric, b->metric);
     if (order == 0 && a->node != b->node)
         order = a->node < b->node ? -1 : 1;
     if (order == 0)
         order = a->rank < b->rank ? -1 : a->rank > b->rank;
-    if (order == 0)
-        order = ((const struct suspect *)pa)->why - ((const struct suspect *)pb)->why;
     return order;
+}
+
+static int by_place_and_why(const void *pa, const void *pb)
+{
+    int order = by_place(pa, pb);
+    return order
+               ? order
+               : ((const struct suspect *)pa)->why - ((const struct suspect *)pb)->why;
 }
 
 static json_t *suspect_json(const struct fc_evidence *ev, const struct suspect *s)
@@ -58,13 +67,13 @@ static json_t *suspect_json(const struct fc_evidence *ev, const struct suspect *
         [WHY_FLOOR] = "below its floor",
         [WHY_ABOVE] = "above its limit",
         [WHY_PEERS] = "worse than its equals",
+        [WHY_PAIRS] = "its pairs are slower than the others",
     };
-    const struct fc_ev_record *r = s->record;
-    json_t *entry = json_pack("{s:s, s:s}", "metric", r->metric, "why", why[s->why]);
-    if (r->node != FC_NONE)
-        json_object_set_new(entry, "node", json_string(ev->node[r->node].name));
-    if (r->rank >= 0)
-        json_object_set_new(entry, "rank", json_integer(r->rank));
+    json_t *entry = json_pack("{s:s, s:s}", "metric", s->metric, "why", why[s->why]);
+    if (s->node != FC_NONE)
+        json_object_set_new(entry, "node", json_string(ev->node[s->node].name));
+    if (s->rank >= 0)
+        json_object_set_new(entry, "rank", json_integer(s->rank));
     return entry;
 }
 
@@ -79,21 +88,82 @@ static size_t collect(const struct fc_evidence *ev, const struct fc_expectation 
         const struct fc_peer_group *group = fc_peers_find(peers, ev, r);
         int why = WHY_PEERS;
         if (misses_limit(expect, r, &why) || (group && fc_peer_suspect(group, r)))
-            out[count++] = (struct suspect){r, why};
+            out[count++] = (struct suspect){r->metric, r->node, r->rank, why};
     }
     return count;
+}
+
+/* --- pairs --- */
+
+/* The member's rank in its pairs. */
+static int rank_of(const struct fc_arena *a, uint32_t member)
+{
+    for (size_t i = 0; i < a->links; i++) {
+        const struct fc_ev_pair *p = a->link[i].pair;
+        if (a->link[i].from != member && a->link[i].to != member)
+            continue;
+        if (a->node != FC_NONE)
+            return (int)a->id[member];
+        return p->a_node == a->id[member] ? p->a_rank : p->b_rank;
+    }
+    return -1;
+}
+
+static struct suspect member(const struct fc_arena *a, uint32_t member, int why)
+{
+    size_t node = a->node == FC_NONE ? a->id[member] : a->node;
+    return (struct suspect){"pair.bw", node, rank_of(a, member), why};
+}
+
+/* Those to blame for bad links, a part of them all at most; `out` has room for two a
+ * link. False when memory is short. */
+static bool accuse(const struct fc_arena *a, int why, struct suspect *out,
+                   size_t *count)
+{
+    struct fc_blame blame;
+    if (!fc_blame_open(a->link, a->links, a->members, &blame))
+        return false;
+    for (size_t i = 0; i < blame.count; i++) {
+        const struct fc_culprit *k = &blame.culprit[i];
+        if (k->kind == FC_CULPRIT_ALL || k->again > 0)
+            continue;
+        out[(*count)++] = member(a, k->member, why);
+        if (k->kind == FC_CULPRIT_LINK)
+            out[(*count)++] = member(a, k->other, why);
+    }
+    fc_blame_close(&blame);
+    return true;
+}
+
+static bool collect_pairs(const struct fc_evidence *ev,
+                          const struct fc_expectation *expect, struct suspect *out,
+                          size_t *count)
+{
+    double floor = fc_expectation_floor(expect, fc_metric_find("pair.bw"));
+    const struct fc_floor *row = fc_floor_find("pair.bw");
+    struct fc_pairs pairs;
+    bool ok = fc_pairs_open(ev, FC_PAIRS_BW, &pairs);
+    for (size_t i = 0; ok && i < pairs.arenas; i++) {
+        struct fc_arena *a = &pairs.arena[i];
+        struct fc_pairs_level level;
+        ok = fc_pairs_mark_slow(a, FC_PAIRS_DROP, &level) &&
+             accuse(a, WHY_PAIRS, out, count);
+        if (!ok || !isfinite(floor))
+            continue;
+        fc_pairs_mark_floor(ev, a, floor, row ? row->from_bytes : 0);
+        ok = accuse(a, WHY_FLOOR, out, count);
+    }
+    fc_pairs_close(&pairs);
+    return ok;
 }
 
 static json_t *list_json(const struct fc_evidence *ev, struct suspect *suspect,
                          size_t count)
 {
     json_t *list = json_array();
-    qsort(suspect, count, sizeof *suspect, by_place);
+    qsort(suspect, count, sizeof *suspect, by_place_and_why);
     for (size_t i = 0; i < count; i++) {
-        const struct fc_ev_record *a = suspect[i].record;
-        const struct fc_ev_record *b = i ? suspect[i - 1].record : NULL;
-        if (b && strcmp(a->metric, b->metric) == 0 && a->node == b->node &&
-            a->rank == b->rank)
+        if (i && by_place(&suspect[i], &suspect[i - 1]) == 0)
             continue;
         if (json_array_append_new(list, suspect_json(ev, &suspect[i])) != 0) {
             json_decref(list);
@@ -114,9 +184,13 @@ enum fc_status fc_judge_suspects(const struct fc_journal_text *journal, json_t *
     if (status != FC_OK)
         return status;
     status = fc_expectation_open(ev.profile, &expect, err);
-    struct suspect *suspect = malloc((ev.series_count + 1) * sizeof *suspect);
-    if (status == FC_OK && suspect && fc_peers_open(&ev, &peers))
-        list = list_json(&ev, suspect, collect(&ev, &expect, &peers, suspect));
+    size_t room = ev.series_count + 8 * ev.pairs + 1, count;
+    struct suspect *suspect = malloc(room * sizeof *suspect);
+    if (status == FC_OK && suspect && fc_peers_open(&ev, &peers)) {
+        count = collect(&ev, &expect, &peers, suspect);
+        if (collect_pairs(&ev, &expect, suspect, &count))
+            list = list_json(&ev, suspect, count);
+    }
     if (status == FC_OK && !list)
         status = fc_fail(err, FC_NOMEM, "out of memory for the suspects");
     if (status == FC_OK)

@@ -72,14 +72,26 @@ static const char *short_name(const char *metric, const char *probe)
     return dot + 1;
 }
 
+/* "47 ms" rather than 0.047 s. */
+static void put_value(FILE *out, double value, const char *unit)
+{
+    if (unit && strcmp(unit, "s") == 0 && value < 1e-3)
+        fprintf(out, "%.3g us", 1e6 * value);
+    else if (unit && strcmp(unit, "s") == 0 && value < 1.0)
+        fprintf(out, "%.3g ms", 1e3 * value);
+    else
+        fprintf(out, "%.3g%s%s", value, unit && strcmp(unit, "1") == 0 ? "" : " ",
+                unit && strcmp(unit, "1") != 0 ? unit : "");
+}
+
 static void put_metric(FILE *out, const json_t *m, const char *probe)
 {
     const char *metric = text_of(m, "metric"), *unit = text_of(m, "unit");
     double share = number_of(m, "share"), worst = number_of(m, "worst_share");
     json_int_t bytes = json_integer_value(json_object_get(m, "bytes"));
     json_int_t count = json_integer_value(json_object_get(m, "count"));
-    fprintf(out, "%s %.3g %s", metric ? short_name(metric, probe) : "-",
-            number_of(m, "median"), unit ? unit : "");
+    fprintf(out, "%s ", metric ? short_name(metric, probe) : "-");
+    put_value(out, number_of(m, "median"), unit);
     if (bytes > 0)
         fprintf(out, " at %s", fc_format_size((uint64_t)bytes).s);
     if (isfinite(share))

@@ -141,7 +141,28 @@ static void rename_all(json_t *value)
         json_integer_set(member, new_rank(json_integer_value(member)));
     json_array_foreach(json_object_get(value, "ranks"), i, member)
         json_integer_set(member, new_rank(json_integer_value(member)));
+    json_array_foreach(json_object_get(value, "pair"), i, member)
+    {
+        size_t k;
+        json_t *rank;
+        json_array_foreach(member, k, rank)
+            json_integer_set(rank, new_rank(json_integer_value(rank)));
+    }
     json_object_foreach(value, key, member) rename_all(member);
+}
+
+/* "bad n[2,6]" -> "bad n2,n6". */
+static void expand_names(const char *line, char *out, size_t room)
+{
+    const char *open = strchr(line, '['), *end = open ? strchr(open, ']') : NULL;
+    snprintf(out, room, "%.*s", open ? (int)(open - line) : (int)room - 1, line);
+    for (const char *c = open; c && c < end; c++) {
+        size_t used = strlen(out);
+        if (*c == ',')
+            snprintf(out + used, room - used, ",n");
+        else if (*c != '[')
+            snprintf(out + used, room - used, "%c", *c);
+    }
 }
 
 /* The same for one line of an expectation: its last two words, or the last one. */
@@ -151,7 +172,7 @@ static void rename_line(const char *line, char *out, size_t room)
     size_t words = 0;
     bool finding = strncmp(line, "fail ", 5) == 0 || strncmp(line, "warn ", 5) == 0 ||
                    strncmp(line, "info ", 5) == 0;
-    snprintf(copy, sizeof copy, "%s", line);
+    expand_names(line, copy, sizeof copy);
     for (char *w = strtok_r(copy, " ", &rest); w && words < 16;
          w = strtok_r(NULL, " ", &rest))
         word[words++] = w;

@@ -112,12 +112,44 @@ static void poison(const struct fc_journal_text *journal, json_t *object, int de
 
 static void test_wrong_types_everywhere(void **state)
 {
-    struct fc_journal_text journal = fixture_journal("healthy-one-rank");
+    static const char *const names[] = {"healthy-one-rank", "healthy-pairs-of-two"};
     (void)state;
-    assert_string_equal(judge_and_render(&journal), "PASS");
-    for (size_t i = 0; i < journal.lines; i++)
-        poison(&journal, journal.line[i], 0);
-    assert_string_equal(judge_and_render(&journal), "PASS");
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        struct fc_journal_text journal = fixture_journal(names[k]);
+        assert_string_equal(judge_and_render(&journal), "PASS");
+        for (size_t i = 0; i < journal.lines; i++)
+            poison(&journal, journal.line[i], 0);
+        assert_string_equal(judge_and_render(&journal), "PASS");
+        fc_journal_text_free(&journal);
+    }
+}
+
+/* Members and entries without which a pair proves nothing. */
+static void test_a_poisoned_pair_does_not_pass(void **state)
+{
+    static const char *const keys[] = {"pair", "bw", "round", "rounds"};
+    struct fc_journal_text journal = fixture_journal("healthy-pairs-of-two");
+    (void)state;
+    for (size_t i = 0; i < journal.lines; i++) {
+        json_t *line = journal.line[i];
+        if (strcmp(text_of(line, "type"), "matrix") != 0)
+            continue;
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            json_t *kept = json_incref(json_object_get(line, keys[k]));
+            for (size_t v = 0; v < HOSTILE; v++) {
+                bool fine = strcmp(keys[k], "round") == 0 && v == 3; /* round 0 */
+                json_object_set_new(line, keys[k], hostile_value(v));
+                if (!fine && strcmp(judge_and_render(&journal), "PASS") == 0)
+                    fail_msg("%s with hostile value %zu passes", keys[k], v);
+                if (v == 0 || !json_is_array(kept))
+                    continue;
+                json_object_set_new(line, keys[k], json_pack("[o]", hostile_value(v)));
+                if (strcmp(judge_and_render(&journal), "PASS") == 0)
+                    fail_msg("%s of hostile value %zu passes", keys[k], v);
+            }
+            json_object_set_new(line, keys[k], kept);
+        }
+    }
     fc_journal_text_free(&journal);
 }
 
@@ -177,7 +209,7 @@ static void test_unknown_types_and_keys_are_left_alone(void **state)
     (void)state;
     json_t *before = judge_text(&journal, NULL);
     append(&journal, json_pack("{s:s, s:[n]}", "type", "hologram", "x"));
-    append(&journal, json_pack("{s:s, s:i}", "type", "matrix", "round", 1));
+    append(&journal, json_pack("{s:s, s:i}", "type", "tensor", "round", 1));
     json_t *after = judge_text(&journal, NULL);
     assert_true(json_equal(before, after));
     json_decref(after);
@@ -301,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_types_everywhere),
         cmocka_unit_test(test_a_poisoned_record_does_not_pass),
+        cmocka_unit_test(test_a_poisoned_pair_does_not_pass),
         cmocka_unit_test(test_lines_twice_are_lines_once),
         cmocka_unit_test(test_unknown_types_and_keys_are_left_alone),
         cmocka_unit_test(test_very_many_findings_are_bounded),

@@ -48,6 +48,17 @@ static void test_suspects_of_fixtures(void **state)
         {"two-classes-are-not-peers", ""},
         {"wrong-gemm", ""}, /* a wrong result needs no second one */
         {"not-a-number", ""},
+        {"healthy-pairs", ""},
+        {"pair-wrong-on-one-link", ""},
+        {"pair-slow-not-retested", "pair.bw n3 2"},
+        {"pair-slow-confirmed", ""},
+        {"pair-slow-one-direction", "pair.bw n2 1\npair.bw n4 3"},
+        {"pair-slow-rank-of-one-node", ""},
+        {"pair-slow-of-two-nodes", ""},
+        {"pair-slow-between-two-islands", ""},
+        {"pair-floor-of-one-node", "pair.bw n3 2"},
+        {"pair-floor-of-two-nodes", "pair.bw n1 0\npair.bw n2 1"},
+        {"pair-floor-of-all", ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Was every pair measured? Rounds that the level's time did not reach are only said, as
+ * long as each member was in a pair; a member that was in none, and a pair that gave no
+ * number, leave a question open. */
+#include "judge/rules.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* True when the probe came to its end; before that, the probe as a whole is missed. */
+static bool has_ended(const struct fc_evidence *ev)
+{
+    for (size_t i = 0; i < ev->phases; i++)
+        if (strcmp(ev->phase[i].name, "pairs") == 0 && ev->phase[i].end)
+            return true;
+    return false;
+}
+
+static struct fc_missing missing(const struct fc_case *c, const char *what)
+{
+    return (struct fc_missing){.class = c->rule->class,
+                               .check = c->rule->id,
+                               .probe = "pairs",
+                               .what = what,
+                               .node = FC_NONE};
+}
+
+/* Rounds of the first attempt: how many were run, of how many. */
+static void count_rounds(const struct fc_evidence *ev, size_t *seen, int64_t *planned)
+{
+    *seen = 0;
+    *planned = 0;
+    for (size_t i = 0; i < ev->rounds && ev->round[i].attempt == 1; i++) {
+        const struct fc_ev_round *r = &ev->round[i];
+        *seen += i == 0 || r->round != ev->round[i - 1].round;
+        *planned = r->rounds > *planned ? r->rounds : *planned;
+    }
+}
+
+static bool has_value(const struct fc_ev_pair *p)
+{
+    return p->state == FC_EV_OK && isfinite(p->bw_ab) && isfinite(p->bw_ba);
+}
+
+/* met[i]: the node, or on one node the rank, was in a pair that was tried. What failed
+ * is told by others. */
+static bool *who_met(const struct fc_evidence *ev, bool by_rank)
+{
+    bool *met = calloc((by_rank ? ev->ranks : ev->nodes) + 1, sizeof *met);
+    for (size_t i = 0; met && i < ev->pairs; i++) {
+        const struct fc_ev_pair *p = &ev->pair[i];
+        if (p->state == FC_EV_UNMEASURED || by_rank != (p->a_node == p->b_node))
+            continue;
+        met[by_rank ? fc_ev_rank_index(ev, p->a_rank) : p->a_node] = true;
+        met[by_rank ? fc_ev_rank_index(ev, p->b_rank) : p->b_node] = true;
+    }
+    return met;
+}
+
+/* False when some member met nobody. */
+static bool check_members(const struct fc_case *c)
+{
+    const struct fc_evidence *ev = c->ev;
+    struct fc_missing m = missing(c, "pair.bw");
+    bool by_rank = ev->nodes < 2, all = true;
+    size_t members = by_rank ? ev->ranks : ev->nodes;
+    bool *met = who_met(ev, by_rank);
+    if (!met)
+        c->out->status = FC_NOMEM;
+    for (size_t i = 0; met && i < members; i++) {
+        if (met[i])
+            continue;
+        all = false;
+        m.node = by_rank ? ev->rank[i].node : i;
+        if (by_rank)
+            fc_miss(c->out, &m, "rank %d was in no pair", ev->rank[i].rank);
+        else
+            fc_miss(c->out, &m, "it was in no pair with another node");
+    }
+    free(met);
+    return all;
+}
+
+static int lower(const struct fc_ev_pair *p)
+{
+    return p->a_rank < p->b_rank ? p->a_rank : p->b_rank;
+}
+
+static int upper(const struct fc_ev_pair *p)
+{
+    return p->a_rank < p->b_rank ? p->b_rank : p->a_rank;
+}
+
+static int by_pair(const struct fc_ev_pair *a, const struct fc_ev_pair *b)
+{
+    if (lower(a) != lower(b))
+        return lower(a) < lower(b) ? -1 : 1;
+    return upper(a) < upper(b) ? -1 : upper(a) > upper(b);
+}
+
+/* The newest attempt of a pair comes last and counts, so a retest fills a gap. */
+static int by_pair_and_age(const void *pa, const void *pb)
+{
+    const struct fc_ev_pair *a = *(const struct fc_ev_pair *const *)pa;
+    const struct fc_ev_pair *b = *(const struct fc_ev_pair *const *)pb;
+    int order = by_pair(a, b);
+    return order ? order : (a < b ? -1 : a > b);
+}
+
+static void check_values(const struct fc_case *c)
+{
+    const struct fc_evidence *ev = c->ev;
+    struct fc_missing m = missing(c, "pair.bw");
+    const struct fc_ev_pair **pair = malloc((ev->pairs + 1) * sizeof(*pair));
+    size_t empty = 0, unverified = 0, skipped = 0;
+    if (!pair)
+        c->out->status = FC_NOMEM;
+    for (size_t i = 0; pair && i < ev->pairs; i++)
+        pair[i] = &ev->pair[i];
+    if (pair && ev->pairs)
+        qsort(pair, ev->pairs, sizeof(*pair), by_pair_and_age);
+    for (size_t i = 0; pair && i < ev->pairs; i++) {
+        const struct fc_ev_pair *p = pair[i];
+        bool older = i + 1 < ev->pairs && by_pair(p, pair[i + 1]) == 0;
+        if (older || p->state == FC_EV_FAILED)
+            continue;
+        skipped += p->state == FC_EV_UNMEASURED;
+        empty += p->state == FC_EV_OK && !has_value(p);
+        unverified += has_value(p) && (p->wrong_ab < 0 || p->wrong_ba < 0);
+    }
+    if (skipped)
+        fc_miss(c->out, &m, "%zu pair%s skipped or ran out of time", skipped,
+                skipped > 1 ? "s were" : " was");
+    if (empty)
+        fc_miss(c->out, &m, "%zu pair%s measured, but no number came out", empty,
+                empty > 1 ? "s were" : " was");
+    if (unverified)
+        fc_miss(c->out, &m, "%zu pair%s timed, but what arrived was not verified",
+                unverified, unverified > 1 ? "s were" : " was");
+    free(pair);
+}
+
+void fc_rule_pair_missing(const struct fc_case *c)
+{
+    struct fc_missing m = missing(c, "rounds of pairs");
+    size_t seen;
+    int64_t planned;
+    if (c->ev->rounds == 0 || !has_ended(c->ev))
+        return;
+    count_rounds(c->ev, &seen, &planned);
+    if (check_members(c))
+        m.class = FC_CLASS_INFORMATIVE;
+    if ((int64_t)seen < planned)
+        fc_miss(c->out, &m,
+                "%zu of %lld rounds were run; the others did not fit in "
+                "the level's time",
+                seen, (long long)planned);
+    check_values(c);
+}
