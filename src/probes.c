@@ -10,10 +10,6 @@
 #include <stddef.h>
 
 const struct fc_probe *const fc_probes[] = {
-    &fc_probe_config,
-    &fc_probe_device,
-    &fc_probe_pairs,
-    &fc_probe_collectives,
-    &fc_probe_training,
-    NULL,
+    &fc_probe_config,      &fc_probe_device,   &fc_probe_pairs,
+    &fc_probe_collectives, &fc_probe_training, NULL,
 };
