@@ -78,6 +78,9 @@ walked "3+1" 2 1
 start 8 "n0 n1 n2 n3 n4 n5 n6 n7" "$fabricheck" --pairs 2
 walked "--pairs 2 of 8 nodes" 8 2
 ok "--pairs 2: of 7 rounds" holds '[.[] | select(.type == "matrix") | .rounds == 7] | all'
+printf '[run]\npairs = 1\n' >one.ini
+start 4 "n0 n1 n2 n3" "$fabricheck" --profile one.ini
+walked "pairs = 1 in a profile" 4 1
 rm -rf run
 "$fabricheck" run --out run --probes pairs >out 2>err
 ok "one rank has nobody: INCONCLUSIVE" [ $? = 3 ]
