@@ -292,7 +292,7 @@ static void steps(struct rig *rig, int count, bool sharded)
     assert_int_equal(result.step_s.n, count);
     assert_int_equal(result.own_compute_s.n, count);
     assert_int_equal(result.compared, count + 1);
-    assert_false(result.wrong);
+    assert_false(result.fault.any);
     assert_int_equal(result.comm_s.n, 0);
     assert_int_equal(result.exposed_s.n, 0);
     assert_true(result.step_s.median > 0 && result.jitter >= 1);
