@@ -103,11 +103,11 @@ static enum fc_status add_own(struct notes *n, const struct fc_training_result *
     r.status = record_status(result->own_status);
     r.reason = result->own_status == FC_OK ? NULL : result->own_error.text;
     n->told = n->told || result->own_status != FC_OK;
-    if (value == &result->own_step_s && result->own_wrong) {
-        r.wrong = 1;
+    if (value == &result->own_step_s && result->fault.own) {
+        r.wrong = result->fault.elements;
         r.status = FC_WRONG;
-        r.reason = result->wrong_text.text;
-    } else if (value == &result->own_step_s && !result->nobody_blamed) {
+        r.reason = result->fault.text.text;
+    } else if (value == &result->own_step_s && !result->fault.nobody) {
         r.wrong = result->compared > 0 ? 0 : -1;
     }
     if (value == &result->own_compute_s) {
@@ -153,11 +153,11 @@ static enum fc_status add_group(const struct notes *n,
     if (result->worst != FC_OK) {
         r.status = FC_UNSUPPORTED;
         r.reason = "failed on a rank; see the ranks' records";
-    } else if (value == &result->step_s && result->nobody_blamed) {
-        r.wrong = 1;
+    } else if (value == &result->step_s && result->fault.nobody) {
+        r.wrong = result->fault.elements;
         r.status = FC_WRONG;
-        r.reason = result->wrong_text.text;
-    } else if (value == &result->step_s && !result->wrong) {
+        r.reason = result->fault.text.text;
+    } else if (value == &result->step_s && !result->fault.any) {
         r.wrong = 0;
     }
     return fc_sink_add(n->run->sink, &r, err);

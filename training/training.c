@@ -4,7 +4,6 @@
 #include "core/clock.h"
 #include "core/sampler.h"
 #include "training/plan.h"
-#include "training/weights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -61,8 +60,7 @@ struct bench {
     struct fc_step step;
     struct fc_sampler sampler[SAMPLES];
     struct report mine, *all; /* [ranks] */
-    uint64_t *layer_hash;     /* [layers] this rank's */
-    uint64_t *all_hash;       /* [ranks][layers] */
+    struct fc_replicas replicas;
     int64_t whole_steps;
 };
 
@@ -111,17 +109,17 @@ static size_t most_samples(const struct bench *b)
 
 static enum fc_status open_all(struct bench *b, struct fc_error *err)
 {
-    size_t ranks = (size_t)b->run->rte->size, layers = b->result->model.layers;
+    size_t ranks = (size_t)b->run->rte->size;
     size_t most = most_samples(b), min = b->effort->min < most ? b->effort->min : most;
     enum fc_status status = FC_OK;
     b->all = calloc(ranks, sizeof *b->all);
-    b->layer_hash = calloc(layers, sizeof *b->layer_hash);
-    b->all_hash = calloc(ranks * layers, sizeof *b->all_hash);
-    if (!b->all || !b->layer_hash || !b->all_hash)
+    if (!b->all)
         return fc_fail(err, FC_NOMEM, "out of memory for %zu ranks' samples", ranks);
     for (int i = 0; i < SAMPLES && status == FC_OK; i++)
         status =
             fc_sampler_open(&b->sampler[i], min, most, FC_SAMPLES_TOLERANCE, 0, err);
+    if (status == FC_OK)
+        status = fc_replicas_open(&b->replicas, b->run, &b->step, err);
     return status == FC_OK ? fc_step_open(&b->step, err) : status;
 }
 
@@ -130,8 +128,7 @@ static void close_all(struct bench *b)
     fc_step_close(&b->step);
     for (int i = 0; i < SAMPLES; i++)
         fc_sampler_close(&b->sampler[i]);
-    free(b->all_hash);
-    free(b->layer_hash);
+    fc_replicas_close(&b->replicas);
     free(b->all);
     fc_buckets_close(&b->buckets);
 }
@@ -221,83 +218,22 @@ static void repeat(struct bench *b, enum fc_step_form form, bool counts)
         if (counts)
             fc_sampler_add(&b->sampler[OWN_STEP], b->mine.step_s);
         b->whole_steps++;
-        b->mine.hash = fc_weights_hash(b->step.weights, &b->result->model, &b->buckets,
-                                       b->layer_hash, &b->mine.bad);
+        b->mine.hash = fc_replicas_hash(&b->replicas, &b->mine.bad);
     }
     b->mine.status = (int32_t)b->result->own_status;
 }
 
 /* --- all ranks together --- */
 
-static void blame_nobody(struct bench *b, size_t layer, const char *what)
-{
-    struct fc_training_result *r = b->result;
-    r->wrong = r->nobody_blamed = true;
-    fc_fail(&r->wrong_text, FC_WRONG, "step %lld: %s, first in layer %zu of %zu",
-            (long long)b->whole_steps, what, layer + 1, r->model.layers);
-}
-
-/* The first layer in which two replicas, or any two when `a` is -1, differ. */
-static size_t first_difference(const struct bench *b, int a, int c)
-{
-    size_t layers = b->result->model.layers, layer = 0;
-    const uint64_t *hash = b->all_hash;
-    for (; layer + 1 < layers; layer++) {
-        uint64_t own = hash[(size_t)(a < 0 ? 0 : a) * layers + layer];
-        for (int r = a < 0 ? 1 : c; r < (a < 0 ? b->run->rte->size : c + 1); r++)
-            if (hash[(size_t)r * layers + layer] != own)
-                return layer;
-    }
-    return layer;
-}
-
-/* Collective: yes, when hashes differ, which all ranks see. */
-static enum fc_status tell_difference(struct bench *b, struct fc_error *err)
-{
-    struct fc_training_result *r = b->result;
-    struct fc_rte *rte = b->run->rte;
-    char what[120];
-    int most = fc_weights_majority(&b->all[0].hash, rte->size,
-                                   sizeof *b->all / sizeof(uint64_t));
-    enum fc_status status =
-        fc_rte_allgather(rte, "training: hashes of layers", b->layer_hash,
-                         r->model.layers * sizeof *b->layer_hash, b->all_hash, err);
-    if (status != FC_OK)
-        return status;
-    r->wrong = true;
-    if (most < 0) {
-        snprintf(what, sizeof what,
-                 rte->size == 2 ? "the weights of the two replicas differ, and two "
-                                  "cannot tell whose are wrong"
-                                : "the replicas' weights differ, and no more than half "
-                                  "of them agree");
-        blame_nobody(b, first_difference(b, -1, 0), what);
-    } else if (b->mine.hash != b->all[most].hash) {
-        r->own_wrong = true;
-        fc_fail(
-            &r->wrong_text, FC_WRONG,
-            "step %lld: rank %d's weights differ from the other replicas', first in "
-            "layer %zu of %zu",
-            (long long)b->whole_steps, rte->rank,
-            first_difference(b, most, rte->rank) + 1, r->model.layers);
-    }
-    return FC_OK;
-}
-
 static enum fc_status compare_weights(struct bench *b, struct fc_error *err)
 {
-    int ranks = b->run->rte->size;
-    bool differ = false;
-    if (b->result->wrong) /* they stay so */
+    struct fc_training_result *r = b->result;
+    if (r->fault.any) /* they stay so */
         return FC_OK;
-    b->result->compared++;
-    for (int r = 1; r < ranks; r++)
-        differ = differ || b->all[r].hash != b->all[0].hash;
-    if (differ)
-        return tell_difference(b, err);
-    if (b->all[0].bad >= 0)
-        blame_nobody(b, (size_t)b->all[0].bad, "the weights hold NaN or infinity");
-    return FC_OK;
+    r->compared++;
+    return fc_replicas_compare(&b->replicas, &b->all[0].hash,
+                               sizeof *b->all / sizeof(uint64_t), b->all[0].bad,
+                               b->whole_steps, &r->fault, err);
 }
 
 static void join(struct bench *b, enum fc_step_form form, bool counts)

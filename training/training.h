@@ -13,6 +13,7 @@
 #include "core/run.h"
 #include "core/stats.h"
 #include "training/model.h"
+#include "training/replicas.h"
 #include "training/step.h"
 
 struct fc_training_result;
@@ -63,12 +64,9 @@ struct fc_training_result {
     struct fc_error own_error;
     enum fc_status worst; /* of all ranks; not FC_OK: it ended early */
 
-    int64_t compared;   /* whole steps after which weights were compared, up to the
+    int64_t compared; /* whole steps after which weights were compared, up to the
                            first that showed a fault */
-    bool wrong;         /* one did */
-    bool own_wrong;     /* this rank's weights are unlike most replicas' */
-    bool nobody_blamed; /* wrong, and the weights do not say whose fault it is */
-    struct fc_error wrong_text; /* nobody_blamed or own_wrong: step, rank, layer */
+    struct fc_replica_fault fault;
 };
 
 /* Measures. FC_USAGE: a setting makes no sense (one line that names it); FC_NOMEM: it
