@@ -62,8 +62,9 @@ static enum fc_status choose_algorithm(struct sweep *s, struct fc_error *err)
         return fc_fail(err, FC_USAGE,
                        "--algorithm: 'node' means nothing to --comm leaders, of which "
                        "each node has one");
-    struct fc_comm *comm =
-        s->group.scope == FC_SCOPE_NODE ? run->node_aware : run->world_aware;
+    /* with one node the world is the node */
+    bool node = s->group.scope == FC_SCOPE_NODE && run->rte->nodes > 1;
+    struct fc_comm *comm = node ? run->node_aware : run->world_aware;
     if (!comm)
         return fc_fail(err, FC_UNSUPPORTED,
                        "--algorithm: 'node' has nothing to use: no memory is shared "

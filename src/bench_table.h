@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The columns of nccl-tests, so that whatever reads its output reads ours: comment
- * lines begin with '#', a row is size, count, type, redop, root, then time (us), algbw and
- * busbw (decimal GB/s) and #wrong, out of place and in place. A small number gets the
- * decimals it needs: nothing that was measured reads 0.00.
+ * lines begin with '#', a row is size, count, type, redop, root, then time (us), algbw
+ * and busbw (decimal GB/s) and #wrong, out of place and in place. A small number gets
+ * the decimals it needs: nothing that was measured reads 0.00.
  * Collective: no. Refuses to know: ranks' results, options, MPI.
  */
 #ifndef FC_BENCH_TABLE_H

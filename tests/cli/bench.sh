@@ -127,6 +127,8 @@ ok "--comm node: the largest node's two ranks" sh -c 'awk "!/^#/ && \$8 / \$7 < 
 ok "--comm node: groups are nodes" grep -qE '^#  Rank  2 Group  1 Pid' out
 on "n0 n0 n1" all_reduce -b 1K -e 1K --comm leaders -n 2 >out 2>err
 ok "--comm leaders: two devices" [ "$(grep -c '^#  Rank' out)" = 2 ]
+ranks 3 all_reduce -b 48K -e 48K --algorithm node -n 2 >out 2>err
+ok "--algorithm node" reads all_reduce 3 1
 ranks 3 reduce_scatter -b 3K -e 6K -n 2 --json >out 2>err
 ok "--json: status 0" [ $? = 0 ]
 ok "--json: one line" [ "$(wc -l <out)" = 1 ]
@@ -235,6 +237,8 @@ for what in $collectives; do
     esac
 done
 bad3 "-r: 3 is no rank" broadcast -r 3
+ok "3 ranks: an algorithm that lacks it" one_line "--algorithm: 'node' has no broadcast" \
+    ranks 3 broadcast --algorithm node
 bad3 "-o: 'sum' means nothing to all_gather" all_gather -o sum
 for what in gemm mem; do
     bad "-n: 'x'" $what -n x
