@@ -42,5 +42,7 @@ enum fc_status fc_bench_agree(struct fc_bench *bench, enum fc_status own,
 enum fc_status fc_bench_collective(struct fc_bench *bench, struct fc_error *err);
 enum fc_status fc_bench_mem(struct fc_bench *bench, struct fc_error *err);
 enum fc_status fc_bench_gemm(struct fc_bench *bench, struct fc_error *err);
+enum fc_status fc_bench_pairs(struct fc_bench *bench, struct fc_error *err);
+enum fc_status fc_bench_training(struct fc_bench *bench, struct fc_error *err);
 
 #endif

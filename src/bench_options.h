@@ -17,6 +17,8 @@ enum fc_bench_has {
     FC_BENCH_COLLECTIVE = 1 << 2, /* -w -c --algorithm --comm */
     FC_BENCH_REDOP = 1 << 3,      /* -o */
     FC_BENCH_ROOT = 1 << 4,       /* -r */
+    FC_BENCH_PAIRS = 1 << 5,      /* --rounds */
+    FC_BENCH_TRAINING = 1 << 6,   /* --preset --layers --tokens --bucket … */
 };
 
 struct fc_bench;
@@ -39,6 +41,11 @@ struct fc_bench_options {
     int64_t iters, warmup, root;
     char *check, *dtype, *redop, *algorithm, *comm;
     bool json;
+    int64_t rounds;        /* 0: all */
+    char *preset, *layers; /* NULL: not given */
+    int64_t tokens, steps; /* 0: not given */
+    uint64_t bucket_bytes; /* 0: not given */
+    bool sharded;
     enum fc_dtype type; /* -d, found by fc_bench_options_check */
 };
 

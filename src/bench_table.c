@@ -55,7 +55,8 @@ const char *fc_bench_type_name(enum fc_dtype dtype)
 struct fc_bench_text fc_bench_number(double value, int decimals)
 {
     struct fc_bench_text text;
-    double shown = value; /* its digits before the point are those that are printed */
+    double shown =
+        fabs(value); /* its digits before the point are those that are printed */
     for (int i = 0; i < decimals; i++)
         shown *= 10;
     for (; shown > 0 && shown < FULL && decimals < DECIMALS_MAX; decimals++)
@@ -163,6 +164,62 @@ json_t *fc_bench_rate_json(const struct fc_bench_rate *rate)
                      fc_bench_type_name(rate->dtype), "time_us", rate->time_s * 1e6,
                      "rate", rate->rate, "peak", number_json(rate->peak), "wrong",
                      (json_int_t)rate->wrong);
+}
+
+void fc_bench_pairs_head(FILE *out)
+{
+    fprintf(out, "#\n# %5s  %5s  %5s  %9s  %9s  %9s  %9s  %6s  %s\n", "round", "a", "b",
+            "size", "a to b", "b to a", "latency", "#wrong", "path");
+    fprintf(out, "# %5s  %5s  %5s  %9s  %9s  %9s  %9s\n", "", "", "", "(B)", "(GB/s)",
+            "(GB/s)", "(us)");
+}
+
+void fc_bench_pairs_row(FILE *out, const struct fc_bench_pair *pair)
+{
+    fprintf(out,
+            "%7" PRIu32 "  %5d  %5d  %9" PRIu64 "  %9s  %9s  %9s  %6" PRId64 "  %s\n",
+            pair->round, pair->a, pair->b, pair->bytes, known(pair->a_to_b_GBps, 2).s,
+            known(pair->b_to_a_GBps, 2).s, known(pair->latency_s * 1e6, 2).s,
+            pair->wrong, pair->path);
+}
+
+json_t *fc_bench_pair_json(const struct fc_bench_pair *pair)
+{
+    return json_pack(
+        "{s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:I, s:s}", "round", (int)pair->round, "a",
+        pair->a, "b", pair->b, "size", (json_int_t)pair->bytes, "a_to_b_GBps",
+        number_json(pair->a_to_b_GBps), "b_to_a_GBps", number_json(pair->b_to_a_GBps),
+        "latency_us", number_json(pair->latency_s * 1e6), "wrong",
+        (json_int_t)pair->wrong, "path", pair->path);
+}
+
+void fc_bench_values_head(FILE *out)
+{
+    fprintf(out, "#\n# %8s  %5s  %5s  %10s  %10s  %10s  %10s  %7s\n", "value", "rank",
+            "unit", "median", "min", "max", "p99", "samples");
+}
+
+void fc_bench_values_row(FILE *out, const struct fc_bench_value *value)
+{
+    const struct fc_summary *s = &value->sample;
+    char rank[16] = "all";
+    if (value->rank >= 0)
+        snprintf(rank, sizeof rank, "%d", value->rank);
+    fprintf(out, "%10s  %5s  %5s  %10s  %10s  %10s  %10s  %7zu\n", value->name, rank,
+            value->unit, known(s->median * value->scale, 2).s,
+            known(s->min * value->scale, 2).s, known(s->max * value->scale, 2).s,
+            known(s->p99 * value->scale, 2).s, s->n);
+}
+
+json_t *fc_bench_value_json(const struct fc_bench_value *value)
+{
+    const struct fc_summary *s = &value->sample;
+    return json_pack(
+        "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:I}", "value", value->name, "rank",
+        value->rank < 0 ? json_string("all") : json_integer(value->rank), "unit",
+        value->unit, "median", number_json(s->median * value->scale), "min",
+        number_json(s->min * value->scale), "max", number_json(s->max * value->scale),
+        "p99", number_json(s->p99 * value->scale), "samples", (json_int_t)s->n);
 }
 
 static json_t *side_json(const struct fc_bench_side *side)

@@ -9,6 +9,7 @@
 #define FC_BENCH_TABLE_H
 
 #include "collectives/comm.h"
+#include "core/stats.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -80,6 +81,33 @@ struct fc_bench_rate {
 void fc_bench_rates_head(FILE *out, const char *size_unit, const char *rate_unit);
 void fc_bench_rates_row(FILE *out, const struct fc_bench_rate *rate);
 json_t *fc_bench_rate_json(const struct fc_bench_rate *rate);
+
+/* Pairs: round, both ranks, size, bandwidth each way (GB/s), latency (us), #wrong,
+ * path. */
+struct fc_bench_pair {
+    uint32_t round;
+    int a, b;
+    uint64_t bytes; /* of a message */
+    double a_to_b_GBps, b_to_a_GBps, latency_s;
+    int64_t wrong; /* elements that either received */
+    const char *path;
+};
+void fc_bench_pairs_head(FILE *out);
+void fc_bench_pairs_row(FILE *out, const struct fc_bench_pair *pair);
+json_t *fc_bench_pair_json(const struct fc_bench_pair *pair);
+
+/* Values of different kinds: value, rank ("all" below 0), unit, median, min, max, p99,
+ * samples. */
+struct fc_bench_value {
+    const char *name;
+    int rank;
+    const char *unit;
+    double scale; /* what is shown is a sample times this */
+    struct fc_summary sample;
+};
+void fc_bench_values_head(FILE *out);
+void fc_bench_values_row(FILE *out, const struct fc_bench_value *value);
+json_t *fc_bench_value_json(const struct fc_bench_value *value);
 
 /* The row as an object: size, count, type, redop, root, out_of_place, in_place; times
  * in microseconds, as in the table. A new reference. */

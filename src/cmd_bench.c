@@ -65,6 +65,15 @@ static const struct fc_bench_what whats[] = {
      .has = FC_BENCH_SAMPLES | FC_BENCH_SIZES,
      .help = "each rank's copies in memory, beside a copy that bypasses the cache",
      .run = fc_bench_mem},
+    {.name = "pairs",
+     .has = FC_BENCH_PAIRS,
+     .help =
+         "bandwidth both ways and latency between any two nodes (of one node: ranks)",
+     .run = fc_bench_pairs},
+    {.name = "training",
+     .has = FC_BENCH_TRAINING,
+     .help = "a data-parallel training step, its computation and its communication",
+     .run = fc_bench_training},
 };
 enum { WHATS = sizeof whats / sizeof *whats };
 

@@ -6,7 +6,9 @@ src_libcli_a_SOURCES = \
 	src/bench_collective.c \
 	src/bench_device.c \
 	src/bench_options.c src/bench_options.h \
+	src/bench_pairs.c \
 	src/bench_table.c src/bench_table.h \
+	src/bench_training.c \
 	src/cli.c src/cli.h \
 	src/cmd_bench.c \
 	src/cmd_judge.c \

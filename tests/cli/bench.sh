@@ -99,6 +99,57 @@ ok "gemm in double" per_rank 1 1 1
 ranks 2 mem -e 4K -n 2 >out 2>err
 ok "mem with -e alone has that size" per_rank 2 1 0
 
+# Pairs: every two ranks once, a row a pair.
+every_pair() { # RANKS
+    awk -v n="$1" '
+        /^# Out of bounds values : 0 OK$/ { right = 1 }
+        /^#/ { next }
+        {
+            if (NF < 9 || seen[$2, $3]++ || !($2 < $3) || !($5 > 0) || !($6 > 0) || !($7 > 0) || $8 != 0) {
+                print "# " $0
+                failed = 1
+            }
+            rows++
+        }
+        END { exit failed || !right || rows != n * (n - 1) / 2 }' out && return 0
+    show out err
+    return 1
+}
+for n in 2 3; do
+    ranks $n pairs >out 2>err
+    ok "pairs, $n ranks: status 0" [ $? = 0 ]
+    ok "pairs, $n ranks: every pair" every_pair $n
+done
+ranks 3 pairs --rounds 1 --json >out 2>err
+ok "pairs: one round of three ranks is one pair" jq -e '(.rows | length) == 1 and
+    all(.rows[]; .a_to_b_GBps > 0 and .b_to_a_GBps > 0 and .latency_us > 0) and
+    (.avg_bandwidth_GBps - (.rows[0] | (.a_to_b_GBps + .b_to_a_GBps) / 2) | fabs) < 1e-9' out
+
+# Training: value rank unit median min max p99 samples.
+has_values() { # RANKS STEPS
+    awk -v n="$1" -v steps="$2" '
+        /^# Replicas compared bit for bit after [0-9]+ steps : OK$/ { right = 1 }
+        /^#/ { next }
+        NF != 8 || $8 != steps || !($5 <= $4 && $4 <= $6) { print "# " $0; failed = 1 }
+        $3 == "ms" && $1 != "exposed" && !($5 > 0) { print "# " $0; failed = 1 }
+        $2 == "all" { all[$1] = $4 }
+        $2 != "all" { own[$1]++ }
+        END {
+            exit failed || !right || !all["step"] || !all["mfu"] || own["compute"] != n ||
+                (n > 1 && (own["comm"] != n || !("overlap" in all)))
+        }' out && return 0
+    show out err
+    return 1
+}
+for n in 1 2 3; do
+    ranks $n training --layers 64x128,128x64 --tokens 32 --steps 3 >out 2>err
+    ok "training, $n ranks: status 0" [ $? = 0 ]
+    ok "training, $n ranks: the values are there" has_values $n 3
+done
+ranks 2 training --layers 64x128 --tokens 8 --bucket 4K --sharded --steps 2 --json >out 2>err
+ok "training: --sharded --bucket --json" jq -e '.form == "sharded" and .replicas_equal and
+    .compared >= 2 and (.rows | length) == 10 and (.model | contains("8 tokens"))' out
+
 # Options reach what they are for.
 for dtype in float double int32 int8 bfloat16; do
     ranks 2 all_reduce -b 64 -e 64 -d $dtype -o avg -n 2 >out 2>err
@@ -164,6 +215,16 @@ done
 FABRICHECK_FAULT=gemm:wrong:rank=$victim:from=3 mpirun_n 3 "$double" bench gemm -n 5 >out 2>err
 ok "a wrong product: status 1" [ $? = 1 ]
 ok "a wrong product is named" grep -qE "wrong result: rank $victim .*row [0-9]+, column" err
+
+FABRICHECK_FAULT=sendrecv:wrong:rank=$victim:above=4096:from=9 mpirun_n 3 "$double" bench pairs >out 2>err
+ok "a wrong pair: status 1" [ $? = 1 ]
+ok "a wrong pair is named" grep -qE "wrong result: rank $victim .*rank $victim" err
+ok "a wrong pair is counted" grep -qE '^# Out of bounds values : [1-9][0-9]* FAILED$' out
+FABRICHECK_FAULT=axpy:wrong:rank=$victim:from=3 mpirun_n 3 "$double" \
+    bench training --layers 64x64 --tokens 8 --steps 3 >out 2>err
+ok "a replica that differs: status 1" [ $? = 1 ]
+ok "a replica that differs is named" grep -qE "wrong result: .*rank $victim's weights differ" err
+ok "a replica that differs is in the footer" grep -qE '^# Replicas .* : FAILED$' out
 
 # What does not answer: status 3, named, in time; nothing is left.
 FABRICHECK_DEADLINE=4s FABRICHECK_FAULT=reduce:hang:rank=1:from=9 \
@@ -250,13 +311,25 @@ for what in gemm mem; do
     bad "--comm: 'node' means nothing to $what" $what --comm node
     bad "--algorithm: 'mpi' means nothing to $what" $what --algorithm mpi
 done
+bad "WHAT: 'pairs' needs two ranks" pairs
+bad "--rounds: 0 is below 1" pairs --rounds 0
+bad "-n: '3' means nothing to pairs" pairs -n 3
+bad "-b: '8' means nothing to pairs" pairs -b 8
+bad "--preset: .*'13b'" training --preset 13b
+bad3 "--layers: '8by8' is no layer" training --layers 8x8,8by8
+bad "--preset 'tiny' and --layers exclude" training --preset tiny --layers 8x8
+bad "--tokens: 0 is below 1" training --tokens 0
+bad "--bucket: '-4' is not a size" training --bucket -4
+bad "--steps: 0 is below 1" training --steps 0
+bad "--comm: 'world' means nothing to training" training --comm world
+bad "--sharded: 'true' means nothing to all_reduce" all_reduce --sharded
 bad "-b: '4096' means nothing to gemm" gemm -b 4K
 bad "-d: 'int8' is no type of gemm \(float, double\)" gemm -d int8
 bad "-d: 'float' means nothing to mem" mem -d float
 bad "-b: 2M is above -e 1M" mem -b 2M -e 1M
 bad "-e: 10 bytes are no whole number of float" mem -e 10
 bad "unknown option '--out'" all_reduce --out x
-for what in "" $collectives gemm mem; do
+for what in "" $collectives gemm mem pairs training; do
     # shellcheck disable=SC2086 # nothing is no argument
     ok "bench $what --help" sh -c '"$@" >out 2>err && [ -s out ] && [ ! -s err ]' - \
         "$fabricheck" bench $what --help

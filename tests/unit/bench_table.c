@@ -214,6 +214,8 @@ static void all_that_is_no_row_is_a_comment(void **state)
     FILE *file = fmemopen(text, sizeof text, "w");
     fc_bench_table_head(file);
     fc_bench_rates_head(file, "(B)", "GB/s");
+    fc_bench_pairs_head(file);
+    fc_bench_values_head(file);
     fc_bench_table_foot(file, &totals);
     fclose(file);
     assert_non_null(strstr(text, "out-of-place"));
@@ -247,6 +249,39 @@ static void rates_without_a_peak(void **state)
         assert_string_equal(p.word[i], want[i]);
 }
 
+static void pairs_and_values(void **state)
+{
+    (void)state;
+    struct printed p;
+    struct fc_bench_pair pair = {.round = 4,
+                                 .a = 1,
+                                 .b = 6,
+                                 .bytes = 4096,
+                                 .a_to_b_GBps = 0.25,
+                                 .b_to_a_GBps = 12.5,
+                                 .latency_s = (double)NAN,
+                                 .wrong = 2,
+                                 .path = "sockets"};
+    struct fc_bench_value value = {
+        .name = "exposed",
+        .rank = -1,
+        .unit = "ms",
+        .scale = 1e3,
+        .sample = {
+            .n = 3, .median = -0.5e-3, .min = -2e-3, .max = 2e-3, .p99 = 1.5e-3}};
+    FILE *file = fmemopen(p.text, sizeof p.text, "w");
+    fc_bench_pairs_row(file, &pair);
+    fc_bench_values_row(file, &value);
+    fclose(file);
+    cut(&p);
+    static const char *const want[] = {
+        "4",       "1",       "6",   "4096", "0.250",  "12.50", "-",    "2",
+        "sockets", "exposed", "all", "ms",   "-0.500", "-2.00", "2.00", "1.50"};
+    assert_int_equal(p.words, WORDS);
+    for (int i = 0; i < p.words; i++)
+        assert_string_equal(p.word[i], want[i]);
+}
+
 static void json_says_the_same(void **state)
 {
     (void)state;
@@ -275,6 +310,7 @@ int main(void)
         cmocka_unit_test(the_footer_counts_and_averages),
         cmocka_unit_test(all_that_is_no_row_is_a_comment),
         cmocka_unit_test(rates_without_a_peak),
+        cmocka_unit_test(pairs_and_values),
         cmocka_unit_test(json_says_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
