@@ -40,6 +40,7 @@ clean-local:
 	rm -rf tests/locale
 
 FC_UNIT = \
+	tests/unit/bench_table \
 	tests/unit/config \
 	tests/unit/control \
 	tests/unit/crew \
@@ -100,6 +101,7 @@ tests_double_fabricheck_double_SOURCES = \
 	tests/double/fault.c tests/double/fault.h \
 	tests/double/main.c
 FC_SHELL_TESTS = \
+	tests/cli/bench.sh \
 	tests/cli/judge.sh \
 	tests/cli/luck.sh \
 	tests/cli/usage.sh \
