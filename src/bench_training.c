@@ -23,8 +23,8 @@ static void tell_failed(void *arg, const struct fc_training_result *result)
 static enum fc_status own_status(const struct fc_training_result *result,
                                  struct fc_error *err)
 {
-    bool tells = result->own_wrong || (result->wrong && result->nobody_blamed);
-    *err = result->own_status != FC_OK ? result->own_error : result->wrong_text;
+    bool tells = result->fault.own || result->fault.nobody;
+    *err = result->own_status != FC_OK ? result->own_error : result->fault.text;
     return result->own_status != FC_OK ? result->own_status : tells ? FC_WRONG : FC_OK;
 }
 
@@ -85,7 +85,8 @@ static void print_model(const struct fc_bench *bench,
                             json_string(r->sharded ? "sharded" : "ddp"));
         json_object_set_new(bench->object, "algorithm", json_string(r->algorithm));
         json_object_set_new(bench->object, "compared", json_integer(r->compared));
-        json_object_set_new(bench->object, "replicas_equal", json_boolean(!r->wrong));
+        json_object_set_new(bench->object, "replicas_equal",
+                            json_boolean(!r->fault.any));
     } else if (bench->out) {
         fprintf(
             bench->out, "# Model: %s; %s in %zu bucket%s, %s by %s\n", r->model.variant,
@@ -104,7 +105,7 @@ static void print_foot(const struct fc_bench *bench, const struct fc_training_re
     fprintf(bench->out, "# p99 / median of the step : %s\n",
             fc_bench_number(r->jitter, 2).s);
     fprintf(bench->out, "# Replicas compared bit for bit after %lld steps : %s\n",
-            (long long)r->compared, r->wrong ? "FAILED" : "OK");
+            (long long)r->compared, r->fault.any ? "FAILED" : "OK");
 }
 
 static enum fc_status show_result(struct fc_bench *bench,
