@@ -237,6 +237,51 @@ static void test_pair(struct fc_comm *comm)
     check(ok, "one way between two ranks");
 }
 
+/* --- repetition --- */
+
+/* Kilobytes of this process in memory; 0 where that cannot be read. */
+static long resident_kib(void)
+{
+    char line[128];
+    long kib = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmRSS: %ld kB", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kib;
+}
+
+static void repeat(struct fc_comm *comm, int times, char *a, char *b)
+{
+    for (int k = 0; comm && k < times * FC_COLL_COUNT; k++) {
+        struct test t = {.comm = comm,
+                         .op = (enum fc_coll)(k % FC_COLL_COUNT),
+                         .dtype = dtypes[k % 5],
+                         .in_place = k % 2,
+                         .count = 2000};
+        if (comm->ops->algorithm(comm, t.op))
+            (void)run_case(&t, a, b);
+    }
+}
+
+/* What a first round needed, later ones need no more of. */
+static void test_memory(struct fc_comm *const *comm, size_t comms)
+{
+    size_t room = (size_t)LARGEST * (size_t)rte->size;
+    char *a = calloc(1, room), *b = calloc(1, room);
+    for (size_t i = 0; a && b && i < comms; i++)
+        repeat(comm[i], 20, a, b);
+    long before = resident_kib();
+    for (size_t i = 0; a && b && i < comms; i++)
+        repeat(comm[i], 200, a, b);
+    check(a && b && before > 0 && resident_kib() - before < 2048,
+          "memory does not grow with repetition");
+    free(a);
+    free(b);
+}
+
 /* --- counts beyond 2^31 --- */
 
 #define LARGE (((size_t)1 << 31) + 64)
@@ -298,6 +343,7 @@ int main(int argc, char **argv)
         printf("Bail out! %s\n", err.text);
         return 1;
     }
+    struct fc_comm *all[] = {world, node, leaders, shared, near};
     if (argc > 1 && strcmp(argv[1], "large") == 0) {
         test_large(world, FC_COLL_ALL_REDUCE, "all_reduce of 2^31 + 64 elements");
         test_large(world, FC_COLL_ALL_GATHER,
@@ -312,8 +358,8 @@ int main(int argc, char **argv)
         test_comm(shared, "world, shared memory");
         test_comm(near, "node, shared memory");
         test_pair(world);
+        test_memory(all, sizeof all / sizeof *all);
     }
-    struct fc_comm *all[] = {world, node, leaders, shared, near};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             all[i]->ops->close(all[i]);
