@@ -335,10 +335,18 @@ static int find_ranks(struct node_comm *c, int node)
     return sharing == c->local_size ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
+/* Where a corner begins in the memory that MPI gave, which has whatever alignment. Every
+ * process maps that memory at a multiple of a page, so all find the same place. */
+static struct corner *corner_in(void *segment)
+{
+    uintptr_t at = (uintptr_t)segment;
+    return (struct corner *)((at + LINE - 1) / LINE * LINE);
+}
+
 /* The shared window; each rank makes its own corner, in memory near it. */
 static int map_corners(struct node_comm *c)
 {
-    size_t bytes = sizeof(struct corner) + SLOTS * c->slot_bytes;
+    size_t bytes = sizeof(struct corner) + SLOTS * c->slot_bytes + LINE;
     MPI_Info info = MPI_INFO_NULL;
     void *own = NULL;
     MPI_Info_create(&info);
@@ -357,7 +365,7 @@ static int map_corners(struct node_comm *c)
         int unit;
         void *at = NULL;
         code = MPI_Win_shared_query(c->window, i, &size, &unit, &at);
-        c->corner[i] = at;
+        c->corner[i] = corner_in(at);
     }
     return code;
 }
