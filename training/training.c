@@ -13,7 +13,8 @@
 /* Less is noise of the clocks. */
 #define SHARE_MIN 0.01
 
-/* What a level spends on each form; at least `min` repetitions and one to warm up. */
+/* What a level spends on each form; at least `min` repetitions and one to warm up,
+ * unless that would take OVERTIME times as long. */
 static const struct effort {
     double form_s[FC_STEP_FORMS], cost_s;
     size_t min;
@@ -23,7 +24,7 @@ static const struct effort {
     [FC_LEVEL_FULL] = {{15, 15, 80}, 120, 3},
     [FC_LEVEL_SOAK] = {{15, 15, 80}, 120, 3},
 };
-enum { SAMPLES_MAX = 1000 };
+enum { SAMPLES_MAX = 1000, OVERTIME = 3 };
 
 enum sample {
     STEP,
@@ -48,7 +49,7 @@ struct report {
     double peak; /* FLOP/s, its part of shared cores */
     int64_t bad; /* the first layer with NaN or infinity; -1 */
     int32_t status;
-    int32_t late; /* its time is spent */
+    int32_t late; /* how many times its time is spent */
 };
 
 struct bench {
@@ -274,14 +275,16 @@ static bool is_enough(const struct bench *b, enum fc_step_form form)
 {
     static const enum sample watched[] = {COMPUTE, COMM, STEP};
     const struct fc_sampler *s = &b->sampler[watched[form]];
-    bool late = false;
+    int32_t late = 0;
     if (b->result->worst != FC_OK || s->n >= s->max)
         return true;
-    if (s->n < s->min || b->settings->steps > 0)
-        return false;
     for (int r = 0; r < b->result->ranks; r++)
-        late = late || b->all[r].late;
-    return late || (form != FC_STEP_WHOLE && !fc_sampler_wants_more(s));
+        late = b->all[r].late > late ? b->all[r].late : late;
+    if (s->n < 1 || b->settings->steps > 0)
+        return false;
+    if (s->n < s->min)
+        return late >= OVERTIME;
+    return late > 0 || (form != FC_STEP_WHOLE && !fc_sampler_wants_more(s));
 }
 
 static void summarize(struct bench *b)
@@ -312,13 +315,13 @@ static enum fc_status run_form(struct bench *b, enum fc_step_form form,
     static const char *const names[] = {"training: compute", "training: communication",
                                         "training: step"};
     const struct fc_training_watch *watch = b->settings->watch;
-    uint64_t end_ns =
-        fc_now_ns() + (uint64_t)(b->effort->form_s[form] * (double)FC_NS_PER_S);
+    uint64_t start_ns = fc_now_ns();
+    uint64_t budget_ns = (uint64_t)(b->effort->form_s[form] * (double)FC_NS_PER_S);
     enum fc_status status = FC_OK;
     bool counts = false; /* the first repetition warms up */
     do {
         repeat(b, form, counts);
-        b->mine.late = fc_now_ns() >= end_ns;
+        b->mine.late = (int32_t)((fc_now_ns() - start_ns) / budget_ns);
         status = fc_rte_allgather(b->run->rte, names[form], &b->mine, sizeof b->mine,
                                   b->all, err);
         if (status == FC_OK)
