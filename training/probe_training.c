@@ -17,6 +17,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* With less of its cores a rank is held to what the rest of them could do. */
 #define CORE_SHARE_MIN 0.9
@@ -40,6 +41,10 @@ static struct fc_record base_record(const struct notes *n,
     r.params.variant = result->model.variant;
     r.params.attempt = n->attempt;
     r.bytes = (int64_t)result->gradient_bytes;
+    if (strcmp(metric, "training.comm_time") == 0 && result->own_path.name[0]) {
+        r.path = result->own_path.name;
+        r.path_how = result->own_path.how;
+    }
     return r;
 }
 

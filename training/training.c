@@ -62,6 +62,7 @@ struct bench {
     struct fc_sampler sampler[SAMPLES];
     struct report mine, *all; /* [ranks] */
     struct fc_replicas replicas;
+    struct fc_path_watch *path;
     int64_t whole_steps;
 };
 
@@ -120,6 +121,8 @@ static enum fc_status open_all(struct bench *b, struct fc_error *err)
         status =
             fc_sampler_open(&b->sampler[i], min, most, FC_SAMPLES_TOLERANCE, 0, err);
     if (status == FC_OK)
+        status = fc_path_open("", &b->path, err);
+    if (status == FC_OK)
         status = fc_replicas_open(&b->replicas, b->run, &b->step, err);
     return status == FC_OK ? fc_step_open(&b->step, err) : status;
 }
@@ -130,6 +133,7 @@ static void close_all(struct bench *b)
     for (int i = 0; i < SAMPLES; i++)
         fc_sampler_close(&b->sampler[i]);
     fc_replicas_close(&b->replicas);
+    fc_path_close(b->path);
     free(b->all);
     fc_buckets_close(&b->buckets);
 }
@@ -309,6 +313,17 @@ static void summarize(struct bench *b)
     r->jitter = r->step_s.n ? r->step_s.p99 / r->step_s.median : (double)NAN;
 }
 
+/* The least that must have gone in and out of this node: a whole message of an
+ * all-reduce; of the halves of one, a rank's shard each. */
+static void prove_path(struct bench *b, uint64_t repetitions)
+{
+    struct fc_training_result *r = b->result;
+    uint64_t each =
+        r->sharded ? 2 * r->gradient_bytes / (uint64_t)r->ranks : r->gradient_bytes;
+    fc_path_end(b->path, each * repetitions,
+                b->run->one_kernel || b->run->rte->nodes == 1, &r->own_path);
+}
+
 static enum fc_status run_form(struct bench *b, enum fc_step_form form,
                                struct fc_error *err)
 {
@@ -319,7 +334,9 @@ static enum fc_status run_form(struct bench *b, enum fc_step_form form,
     uint64_t budget_ns = (uint64_t)(b->effort->form_s[form] * (double)FC_NS_PER_S);
     enum fc_status status = FC_OK;
     bool counts = false; /* the first repetition warms up */
+    uint64_t counted = 0;
     do {
+        counted += counts;
         repeat(b, form, counts);
         b->mine.late = (int32_t)((fc_now_ns() - start_ns) / budget_ns);
         status = fc_rte_allgather(b->run->rte, names[form], &b->mine, sizeof b->mine,
@@ -328,8 +345,13 @@ static enum fc_status run_form(struct bench *b, enum fc_step_form form,
             join(b, form, counts);
         if (status == FC_OK && form == FC_STEP_WHOLE && b->result->worst == FC_OK)
             status = compare_weights(b, err);
+        /* All ranks are here: what is sent from now on is the next repetitions'. */
+        if (form == FC_STEP_COMM && !counts)
+            fc_path_begin(b->path);
         counts = true;
     } while (status == FC_OK && !is_enough(b, form));
+    if (form == FC_STEP_COMM)
+        prove_path(b, counted);
     summarize(b);
     if (status == FC_OK && watch && watch->measured)
         status = watch->measured(watch->arg, form, b->result, err);

@@ -10,6 +10,7 @@
 #ifndef FC_TRAINING_TRAINING_H
 #define FC_TRAINING_TRAINING_H
 
+#include "collectives/path.h"
 #include "core/run.h"
 #include "core/stats.h"
 #include "training/model.h"
@@ -50,7 +51,9 @@ struct fc_training_result {
     double flop;             /* of one rank a step */
     int ranks;
     bool sharded;
-    const char *algorithm; /* the communicator's */
+    const char *algorithm;   /* the communicator's */
+    struct fc_path own_path; /* of the communication, as this node's counters say; its
+                                name is empty until that was measured */
     struct fc_summary step_s, compute_s, comm_s;
     struct fc_summary exposed_s; /* step less computation */
     struct fc_summary overlap; /* (computation + communication - step) / the smaller */
