@@ -335,8 +335,9 @@ static int find_ranks(struct node_comm *c, int node)
     return sharing == c->local_size ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-/* Where a corner begins in the memory that MPI gave, which has whatever alignment. Every
- * process maps that memory at a multiple of a page, so all find the same place. */
+/* Where a corner begins in the memory that MPI gave, which has whatever alignment.
+ * Every process maps that memory at a multiple of a page, so all find the same place.
+ */
 static struct corner *corner_in(void *segment)
 {
     uintptr_t at = (uintptr_t)segment;
