@@ -227,6 +227,8 @@ static void test_pair(struct fc_comm *comm)
                                 .count = 3};
     int last = comm->size - 1;
     bool ok = true;
+    if (last == 0) /* a message to itself would wait for nobody */
+        return;
     if (comm->rank == 0) {
         args.to = last;
         ok = comm->ops->enqueue(comm, &args, &err) == FC_OK;
