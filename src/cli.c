@@ -16,6 +16,8 @@ static const struct fc_command commands[] = {
     {"judge", "judge RUN... [options]", "judge a run again from its journal",
      fc_cmd_judge},
     {"report", "report RUN [options]", "render a run's report", fc_cmd_report},
+    {"topo", "topo [options]", "show what a node is made of, and what is near what",
+     fc_cmd_topo},
     {"list", "list [options]", "show probes, metrics, checks and floors", fc_cmd_list},
     {NULL, NULL, NULL, NULL},
 };
@@ -92,8 +94,8 @@ int fc_cli_main(int argc, char **argv, const struct fc_backends *backends)
     struct fc_error err = {""};
     const struct fc_command *command = find(argv[1]);
     if (!command) {
-        fc_fail(&err, FC_USAGE, "unknown command '%.60s' (run, judge, report, list)",
-                argv[1]);
+        fc_fail(&err, FC_USAGE,
+                "unknown command '%.60s' (run, judge, report, topo, list)", argv[1]);
         print_error("", &err, launch.rank);
         return FC_EXIT_USAGE;
     }
