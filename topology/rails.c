@@ -88,7 +88,7 @@ static enum fc_topo_near near_without_links(const struct fc_topo *topo, size_t a
     return topo->numa_n == 1 ? FC_NEAR_NODE : FC_NEAR_UNKNOWN;
 }
 
-static int links_to_switches(const struct fc_topo *topo, int gpu, bool *unknown)
+static int links_to_switches(const struct fc_topo *topo, int gpu)
 {
     int links = 0;
     for (size_t i = 0; i < topo->peers; i++) {
@@ -96,30 +96,38 @@ static int links_to_switches(const struct fc_topo *topo, int gpu, bool *unknown)
         if (p->gpu != gpu || p->kind != FC_PEER_SWITCH)
             continue;
         links += p->links;
-        *unknown |= p->links == 0;
     }
     return links;
 }
 
-int fc_topo_links(const struct fc_topo *topo, size_t a, size_t b, bool *out_xgmi)
+/* As `a` tells it; 0: it tells none. */
+static int direct_links(const struct fc_topo *topo, int a, int b, bool *out_xgmi)
 {
-    int direct = 0;
+    int links = 0;
     bool unknown = false;
-    *out_xgmi = false;
-    if (a >= topo->gpus || b >= topo->gpus || a == b)
-        return 0;
     for (size_t i = 0; i < topo->peers; i++) {
         const struct fc_topo_peer *p = &topo->peer[i];
-        if (p->gpu != (int)a || p->peer != (int)b)
+        if (p->gpu != a || p->peer != b)
             continue;
-        direct += p->links;
+        links += p->links;
         unknown |= p->links == 0;
         *out_xgmi = p->xgmi;
     }
-    if (direct > 0 || unknown)
-        return direct > 0 ? direct : -1;
-    int from = links_to_switches(topo, (int)a, &unknown);
-    int to = links_to_switches(topo, (int)b, &unknown);
+    return links > 0 ? links : unknown ? -1 : 0;
+}
+
+int fc_topo_links(const struct fc_topo *topo, size_t a, size_t b, bool *out_xgmi)
+{
+    *out_xgmi = false;
+    if (a >= topo->gpus || b >= topo->gpus || a == b)
+        return 0;
+    int direct = direct_links(topo, (int)a, (int)b, out_xgmi);
+    if (direct == 0)
+        direct = direct_links(topo, (int)b, (int)a, out_xgmi);
+    if (direct != 0)
+        return direct;
+    int from = links_to_switches(topo, (int)a);
+    int to = links_to_switches(topo, (int)b);
     if (from > 0 && to > 0)
         return from < to ? from : to;
     return 0;
@@ -217,7 +225,7 @@ static bool same_product(const struct fc_topo *topo, const struct fc_topo_nic *a
 
 /* The fastest are the fabric, with all that are at least half as fast on the same kind
  * of link, and those of the same product (a port that is down has no rate). */
-static void choose_fabric(struct fc_topo *topo)
+void fc_topo_fabric(struct fc_topo *topo)
 {
     bool rdma = false;
     double top = 0;
@@ -302,7 +310,6 @@ void fc_topo_rails(struct fc_topo *topo)
 {
     size_t begin[FC_TOPO_MAX_GPUS], share[FC_TOPO_MAX_GPUS];
     topo->rails = 0;
-    choose_fabric(topo);
     for (size_t n = 0; n < topo->nics; n++)
         topo->nic[n].rail = -1;
     for (size_t g = 0; g < topo->gpus; g++)

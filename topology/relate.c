@@ -25,6 +25,7 @@ static const char *bdf_of(const struct fc_topo *topo, int pci)
 }
 
 struct order {
+    int group;
     const char *key;
     size_t index;
 };
@@ -32,7 +33,7 @@ struct order {
 static int by_key(const void *a, const void *b)
 {
     const struct order *x = a, *y = b;
-    int c = by_bdf(x->key, y->key);
+    int c = x->group != y->group ? x->group - y->group : by_bdf(x->key, y->key);
     return c ? c : x->index < y->index ? -1 : 1;
 }
 
@@ -56,7 +57,7 @@ static enum fc_status sort_gpus(struct fc_topo *topo, struct fc_error *err)
     struct order order[FC_TOPO_MAX_GPUS];
     int now[FC_TOPO_MAX_GPUS];
     for (size_t i = 0; i < topo->gpus; i++)
-        order[i] = (struct order){bdf_of(topo, topo->gpu[i].pci), i};
+        order[i] = (struct order){0, bdf_of(topo, topo->gpu[i].pci), i};
     if (topo->gpus > 0 && !reorder(topo->gpu, topo->gpus, sizeof *topo->gpu, order))
         return fc_topo_full(err);
     for (size_t i = 0; i < topo->gpus; i++)
@@ -69,11 +70,14 @@ static enum fc_status sort_gpus(struct fc_topo *topo, struct fc_error *err)
     return FC_OK;
 }
 
+/* Those that a matrix shows first, so that its numbers have no gaps. */
 static enum fc_status sort_nics(struct fc_topo *topo, struct fc_error *err)
 {
     struct order *order = calloc(topo->nics + 1, sizeof *order);
     for (size_t i = 0; order && i < topo->nics; i++)
-        order[i] = (struct order){bdf_of(topo, topo->nic[i].pci), i};
+        order[i] =
+            (struct order){topo->nic[i].role != FC_NIC_FABRIC && !topo->nic[i].rdma[0],
+                           bdf_of(topo, topo->nic[i].pci), i};
     bool good = order && (topo->nics == 0 ||
                           reorder(topo->nic, topo->nics, sizeof *topo->nic, order));
     free(order);
@@ -190,7 +194,8 @@ static void name_gpu(const struct fc_topo *topo, struct fc_topo_gpu *gpu)
         if (products[i].vendor == pci->vendor && products[i].device == pci->device)
             snprintf(gpu->name, sizeof gpu->name, "%s", products[i].name);
     if (!gpu->name[0])
-        memcpy(gpu->name, pci->name, sizeof gpu->name);
+        snprintf(gpu->name, sizeof gpu->name, "%s",
+                 pci->name[0] ? pci->name : gpu->arch);
     if (!gpu->vendor[0] && pci->vendor >= 0)
         snprintf(gpu->vendor, sizeof gpu->vendor, "%s",
                  pci->vendor == 0x10de   ? "NVIDIA"
@@ -238,14 +243,15 @@ enum fc_status fc_topo_relate(struct fc_topo *topo, struct fc_error *err)
     place_in_only_numa(topo);
     drop_virtual(topo);
     enum fc_status status = sort_gpus(topo, err);
-    if (status == FC_OK)
-        status = sort_nics(topo, err);
-    if (status != FC_OK)
-        return status;
     for (size_t i = 0; i < topo->nics; i++)
         name_nic(topo, &topo->nic[i]);
     for (size_t i = 0; i < topo->gpus; i++)
         name_gpu(topo, &topo->gpu[i]);
+    fc_topo_fabric(topo);
+    if (status == FC_OK)
+        status = sort_nics(topo, err);
+    if (status != FC_OK)
+        return status;
     check_numbers(topo);
     fc_topo_rails(topo);
     return FC_OK;
