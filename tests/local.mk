@@ -79,7 +79,7 @@ endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
-EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge
+EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 tests_unit_worker_SOURCES = tests/unit/worker.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
@@ -87,7 +87,7 @@ tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
-check_PROGRAMS += tests/double/fabricheck-double tests/mpi/rte
+check_PROGRAMS += tests/double/fabricheck-double tests/mpi/rte tests/topo/hwloc_counts
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -99,7 +99,9 @@ FC_SHELL_TESTS = \
 	tests/cli/usage.sh \
 	tests/mpi/faults.sh \
 	tests/mpi/ranks.sh \
-	tests/mpi/rte.sh
+	tests/mpi/rte.sh \
+	tests/topo/corpus.sh \
+	tests/topo/own.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 

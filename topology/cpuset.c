@@ -35,7 +35,7 @@ bool fc_cpuset_mask(const char *text, struct fc_cpuset *out)
 {
     struct fc_cpuset set = {{0}};
     size_t groups = 1;
-    if (!*text)
+    if (!*text || text[strlen(text) - 1] == ',')
         return false;
     for (const char *p = text; *p; p++)
         groups += *p == ',';

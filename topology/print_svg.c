@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The picture as a drawing (svg_layout.h says what stands where); links between GPUs are
- * drawn below: one band where all pairs are equal, arcs where they are not. */
+/* The picture as a drawing (svg_layout.h says what stands where); links between GPUs
+ * are drawn below: one band where all pairs are equal, arcs where they are not. */
 #include "topology/limits.h"
 #include "topology/print.h"
 #include "topology/svg_layout.h"
@@ -24,13 +24,14 @@ static const char style[] =
 
 static void put_rect(FILE *out, int x, int y, int w, int h, const char *class)
 {
-    fprintf(
-        out,
-        "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\" class=\"%s\"/>\n",
-        x, y, w, h, class);
+    fprintf(out,
+            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\" "
+            "class=\"%s\"/>\n",
+            x, y, w, h, class);
 }
 
-/* At most `room` pixels wide, cut with an ellipsis; a character is 6.6 wide, 7.2 bold. */
+/* At most `room` pixels wide, cut with an ellipsis; a character is 6.6 wide, 7.2 bold.
+ * */
 static void put_text(FILE *out, int x, int y, int room, const char *class,
                      const char *text)
 {

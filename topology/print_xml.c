@@ -202,12 +202,16 @@ static void put_numa(struct page *page, size_t numa)
     fprintf(page->out, "</object>\n");
 }
 
-/* NUMA nodes of package `package`; -1: of none. */
+/* NUMA nodes of package `package` (-1: of none), in the order of their first CPUs, as
+ * hwloc wants them; those without CPUs come first. */
 static void put_numas(struct page *page, int package)
 {
-    for (size_t i = 0; i < page->topo->numas; i++)
-        if (page->topo->numa[i].package == package)
-            put_numa(page, i);
+    const struct fc_topo *topo = page->topo;
+    for (int first = -1; first < FC_CPUSET_MAX; first++)
+        for (size_t i = 0; i < topo->numas; i++)
+            if (topo->numa[i].package == package &&
+                fc_cpuset_next(&topo->numa[i].cpus, 0) == first)
+                put_numa(page, i);
 }
 
 static void put_package(struct page *page, size_t i)

@@ -301,10 +301,11 @@ static enum fc_status visit(struct walk *w, const xmlNode *node, struct place at
     } else if (strcmp(type, "Core") == 0) {
         w->cores++;
     } else if (strcmp(type, "PU") == 0) {
-        struct fc_cpuset cpus;
-        status = read_mask(w, node, "cpuset", &cpus);
         w->pus++;
     }
+    struct fc_cpuset cpus; /* read for the sake of its form */
+    if (status == FC_OK)
+        status = read_mask(w, node, "cpuset", &cpus);
     if (status == FC_OK)
         status = locate(w, node, &at);
     return status == FC_OK ? visit_children(w, node, at) : status;

@@ -175,6 +175,28 @@ static enum fc_status read_cpu(struct fc_topo *topo, const struct fc_tree *tree,
     return FC_OK;
 }
 
+/* The kernel tells packages twice: as a number, and as a set. */
+static void check_packages(struct fc_topo *topo, const struct fc_tree *tree,
+                           const struct fc_cpuset *online)
+{
+    for (size_t i = 0; i < topo->packages; i++) {
+        const struct fc_cpuset *all = &topo->package[i].cpus;
+        for (int cpu = fc_cpuset_next(all, 0); cpu >= 0;
+             cpu = fc_cpuset_next(all, cpu + 1)) {
+            struct fc_cpuset told = {{0}};
+            if (!read_siblings(tree, cpu, "core_siblings", "core_siblings_list", &told))
+                continue;
+            for (size_t w = 0; w < FC_CPUSET_MAX / 64; w++)
+                told.word[w] &= online->word[w];
+            if (memcmp(&told, all, sizeof told) != 0)
+                fc_topo_odd(topo,
+                            "CPU %d is in package %d by number, but not with the same "
+                            "CPUs by its core_siblings",
+                            cpu, topo->package[i].os_index);
+        }
+    }
+}
+
 /* "Node 0 MemTotal:  123 kB" */
 static int64_t node_bytes(const struct fc_tree *tree, int node)
 {
@@ -267,6 +289,8 @@ enum fc_status fc_topo_read_sys_cpus(struct fc_topo *topo, const struct fc_tree 
     for (int cpu = fc_cpuset_next(&online, 0); cpu >= 0 && status == FC_OK;
          cpu = fc_cpuset_next(&online, cpu + 1))
         status = read_cpu(topo, tree, cpu, &online, err);
+    if (status == FC_OK)
+        check_packages(topo, tree, &online);
     if (status == FC_OK)
         status = read_nodes(topo, tree, &online, err);
     if (status != FC_OK)

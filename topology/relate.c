@@ -196,6 +196,9 @@ static void name_gpu(const struct fc_topo *topo, struct fc_topo_gpu *gpu)
     if (!gpu->name[0])
         snprintf(gpu->name, sizeof gpu->name, "%s",
                  pci->name[0] ? pci->name : gpu->arch);
+    if (!gpu->name[0] && pci->vendor >= 0 && pci->device >= 0)
+        snprintf(gpu->name, sizeof gpu->name, "[%04x:%04x]",
+                 (unsigned)pci->vendor & 0xffff, (unsigned)pci->device & 0xffff);
     if (!gpu->vendor[0] && pci->vendor >= 0)
         snprintf(gpu->vendor, sizeof gpu->vendor, "%s",
                  pci->vendor == 0x10de   ? "NVIDIA"

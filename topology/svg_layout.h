@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Where things stand in the drawing: boxes in boxes, in pixels from the upper left.
  * Nearness is containment: a package holds NUMA nodes, they hold host bridges (where
- * that says something) and switches, and those hold NICs above and GPUs in the last row.
- * Collective: no. Refuses to know: SVG.
+ * that says something) and switches, and those hold NICs above and GPUs in the last
+ * row. Collective: no. Refuses to know: SVG.
  */
 #ifndef FC_TOPOLOGY_SVG_LAYOUT_H
 #define FC_TOPOLOGY_SVG_LAYOUT_H
