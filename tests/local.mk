@@ -66,6 +66,8 @@ FC_UNIT = \
 	tests/unit/schedule \
 	tests/unit/stats \
 	tests/unit/suspects \
+	tests/unit/topo \
+	tests/unit/topo_fuzz \
 	tests/unit/units \
 	tests/unit/watchdog \
 	tests/unit/worker \

@@ -183,11 +183,14 @@ static size_t utf8_length(const unsigned char *p)
 
 void fc_topo_text(char *out, size_t bytes, const char *text)
 {
+    static const char blanks[] = " \t\r\n";
     size_t used = 0;
-    const unsigned char *p = (const unsigned char *)(text ? text : "");
-    while (*p && strchr(" \t\r\n", *p))
-        p++;
-    while (*p) {
+    text = text ? text : "";
+    text += strspn(text, blanks);
+    const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
+    while (end > p && strchr(blanks, end[-1]))
+        end--;
+    while (p < end) {
         size_t n = *p < ' ' || *p == 0x7f ? 0 : utf8_length(p);
         if (used + (n ? n : 1) >= bytes)
             break;
@@ -198,8 +201,6 @@ void fc_topo_text(char *out, size_t bytes, const char *text)
         used += n ? n : 1;
         p += n ? n : 1;
     }
-    while (used > 0 && (out[used - 1] == ' ' || (!*p && out[used - 1] == '\n')))
-        used--;
     out[used] = '\0';
 }
 

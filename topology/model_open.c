@@ -46,11 +46,20 @@ static char *read_file(const char *path, size_t *out_length, struct fc_error *er
     return text;
 }
 
+/* libxml2 prints some errors whatever its options say. */
+static void say_nothing(void *arg, const char *fmt, ...)
+{
+    (void)arg;
+    (void)fmt;
+}
+
 /* No network, no external files, no growing entities. */
 static xmlDoc *parse_xml(const char *text, size_t length, struct fc_error *err)
 {
     const int options = XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING |
                         XML_PARSE_NOBLANKS | XML_PARSE_NOCDATA;
+    xmlSetGenericErrorFunc(NULL, say_nothing);
+    xmlResetLastError();
     xmlDoc *doc = xmlReadMemory(text, (int)length, "picture", NULL, options);
     if (doc && xmlDocGetRootElement(doc))
         return doc;
@@ -67,7 +76,7 @@ static enum fc_status keep_xml(struct fc_topo *topo, xmlDoc *doc, struct fc_erro
 {
     xmlChar *text = NULL;
     int length = 0;
-    xmlDocDumpFormatMemory(doc, &text, &length, 1);
+    xmlDocDumpFormatMemoryEnc(doc, &text, &length, "UTF-8", 1);
     topo->hwloc_xml = text ? strdup((const char *)text) : NULL;
     xmlFree(text);
     return topo->hwloc_xml ? FC_OK : fc_topo_full(err);

@@ -53,6 +53,13 @@ static int64_t number(const char *text, int64_t otherwise)
     return end == text || *end || errno ? otherwise : value;
 }
 
+/* An index; -1: none, or none that can be. */
+static int small(const char *text)
+{
+    int64_t value = number(text, -1);
+    return value >= 0 && value < 65536 ? (int)value : -1;
+}
+
 /* Not strtod, which follows the locale. */
 static double decimal(const char *text)
 {
@@ -88,7 +95,7 @@ static enum fc_status read_package(struct walk *w, const xmlNode *node)
     struct fc_topo_package *package = fc_topo_add_package(w->topo);
     if (!package)
         return fc_topo_full(w->err);
-    package->os_index = (int)number(attr(node, "os_index"), -1);
+    package->os_index = small(attr(node, "os_index"));
     fc_topo_text(package->model, sizeof package->model, info(node, "CPUModel"));
     return read_mask(w, node, "cpuset", &package->cpus);
 }
@@ -98,7 +105,7 @@ static enum fc_status read_numa(struct walk *w, const xmlNode *node, int package
     struct fc_topo_numa *numa = fc_topo_add_numa(w->topo);
     if (!numa)
         return fc_topo_full(w->err);
-    numa->os_index = (int)number(attr(node, "os_index"), -1);
+    numa->os_index = small(attr(node, "os_index"));
     numa->package = package;
     numa->bytes = number(attr(node, "local_memory"), -1);
     numa->is_gpu_memory = strcmp(attr(node, "subtype"), "GPUMemory") == 0;

@@ -37,6 +37,13 @@ static int64_t number(const char *text, int base, int64_t otherwise)
     return end == text || *end || errno ? otherwise : value;
 }
 
+/* An index; -1: none, or none that can be. */
+static int small(const char *text)
+{
+    int64_t value = number(text, 10, -1);
+    return value >= 0 && value < 65536 ? (int)value : -1;
+}
+
 static enum fc_status read_net(struct fc_topo *topo, const xmlNode *net, int pci,
                                int numa, struct fc_error *err)
 {
@@ -55,14 +62,15 @@ static enum fc_status read_net(struct fc_topo *topo, const xmlNode *net, int pci
     }
     nic->numa = numa;
     port->Gbps = (double)speed / 1000;
-    port->number = (int)number(attr(net, "port"), 10, 0);
+    port->number = small(attr(net, "port"));
     snprintf(port->name, sizeof port->name, "%s", name);
     fc_topo_text(port->guid, sizeof port->guid, attr(net, "guid"));
     if (pci >= 0)
         topo->pci[pci].has_interface = true;
     /* NCCL's socket transport names interfaces, its verbs transport devices: the kernel
      * numbers ports of devices from 1, the socket transport gives 0. */
-    bool socket = port->number == 0;
+    bool socket = port->number <= 0;
+    port->number = socket ? 0 : port->number;
     if (socket)
         fc_topo_add_net(nic, name);
     else if (!nic->rdma[0])
@@ -123,8 +131,8 @@ static enum fc_status read_gpu(struct fc_topo *topo, const xmlNode *node, int pc
     if (!gpu)
         return fc_topo_full(err);
     topo->pci[pci].role = FC_PCI_GPU;
-    gpu->dev = (int)number(attr(node, "dev"), 10, -1);
-    gpu->gdr = (int)number(attr(node, "gdr"), 10, -1);
+    gpu->dev = small(attr(node, "dev"));
+    gpu->gdr = small(attr(node, "gdr"));
     const char *arch = attr(node, "gcn"), *sm = attr(node, "sm");
     char text[sizeof gpu->arch];
     snprintf(text, sizeof text, *arch ? "%s%.20s" : "sm_%.0s%.20s",

@@ -231,7 +231,9 @@ static void read_nvidia(struct fc_topo *topo, const struct fc_tree *tree,
     line_value(text, "Node", node, sizeof node);
     if (!*node)
         return;
-    gpu->memory_numa = fc_topo_find_numa(topo, (int)strtol(node, NULL, 10));
+    long number = strtol(node, NULL, 10);
+    gpu->memory_numa =
+        number >= 0 && number < 65536 ? fc_topo_find_numa(topo, (int)number) : -1;
     if (gpu->memory_numa >= 0)
         topo->numa[gpu->memory_numa].is_gpu_memory = true;
 }

@@ -84,10 +84,11 @@ static enum fc_status read_port(struct fc_topo *topo, struct fc_topo_nic *nic,
     read_text(tree, port->layer, sizeof port->layer, at, "link_layer");
     read_text(tree, port->rate, sizeof port->rate, at, "rate");
     /* "2.5 Gb/sec (1X SDR)" */
-    long tenths = strtol(port->rate, &end, 10) * 10;
-    if (*end == '.' && end[1] >= '0' && end[1] <= '9')
+    long whole = strtol(port->rate, &end, 10);
+    long tenths = whole >= 0 && whole <= 10000 ? whole * 10 : -1;
+    if (tenths >= 0 && *end == '.' && end[1] >= '0' && end[1] <= '9')
         tenths += end[1] - '0';
-    if (end != port->rate && tenths >= 0 && tenths <= 100000)
+    if (end != port->rate && tenths >= 0)
         port->Gbps = (double)tenths / 10;
     else if (port->rate[0])
         fc_topo_odd(topo, "%s port %ld: the rate is \"%s\"", nic->rdma, number,
