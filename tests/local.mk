@@ -111,4 +111,4 @@ TESTS += $(FC_SHELL_TESTS)
 EXTRA_PROGRAMS = tests/bench/host_gemm tests/bench/mpi_start
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
-EXTRA_DIST += tests/bench/host.sh
+EXTRA_DIST += tests/bench/host.sh tests/bench/topo.sh
