@@ -21,6 +21,8 @@ enum fc_status fc_topo_print_matrix(const struct fc_topo *topo, FILE *out,
 /* {"schema": "fabricheck-topo/1", "source", "counts", "gpus", "nics", ...}. */
 enum fc_status fc_topo_print_json(const struct fc_topo *topo, FILE *out,
                                   struct fc_error *err) FC_MUST_USE;
+/* The same as a value: a new reference, or NULL without memory. */
+json_t *fc_topo_json(const struct fc_topo *topo);
 /* hwloc's XML, format 2: the source's own where it is one, else made from the model.
  * FC_USAGE: the source tells no CPUs, and hwloc knows no machine without. */
 enum fc_status fc_topo_print_xml(const struct fc_topo *topo, FILE *out,

@@ -240,7 +240,7 @@ static json_t *rail_json(const struct fc_topo *topo, size_t rail)
     return json_null();
 }
 
-static json_t *topo_json(const struct fc_topo *topo)
+json_t *fc_topo_json(const struct fc_topo *topo)
 {
     LIST(gpus, topo->gpus, gpu_json);
     LIST(nics, topo->nics, nic_json);
@@ -271,7 +271,7 @@ static json_t *topo_json(const struct fc_topo *topo)
 enum fc_status fc_topo_print_json(const struct fc_topo *topo, FILE *out,
                                   struct fc_error *err)
 {
-    json_t *json = topo_json(topo);
+    json_t *json = fc_topo_json(topo);
     if (!json)
         return fc_fail(err, FC_NOMEM, "json: out of memory");
     json_dumpf(json, out, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
