@@ -21,6 +21,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/rule_limit.c \
 	src/judge/rule_peers.c \
 	src/judge/rule_right.c \
+	src/judge/rule_setup.c \
 	src/judge/rule_topology.c \
 	src/judge/rules.c src/judge/rules.h \
 	src/judge/suspects.c \

@@ -95,6 +95,14 @@ static struct fc_finding base_of(const struct fc_case *c, enum fc_severity sever
                                .probe = "config"};
 }
 
+/* By what the part is called: "GPU3", or the NIC and the port. */
+static int by_place(const struct item *a, const struct item *b)
+{
+    int order = strcmp(text(a->o, "name"), text(b->o, "name"));
+    order = order ? order : strcmp(text(a->o, "nic"), text(b->o, "nic"));
+    return order ? order : (port_of(a) > port_of(b)) - (port_of(a) < port_of(b));
+}
+
 static int by_kind(const void *pa, const void *pb)
 {
     const struct item *a = pa, *b = pb;
@@ -105,7 +113,8 @@ static int by_kind(const void *pa, const void *pb)
         return order;
     if (a->number < b->number || a->number > b->number)
         return a->number < b->number ? -1 : 1;
-    return a->node < b->node ? -1 : a->node > b->node;
+    order = by_place(a, b);
+    return order ? order : a->node < b->node ? -1 : a->node > b->node;
 }
 
 static bool same_kind(const struct item *a, const struct item *b)
@@ -123,24 +132,34 @@ static bool same_value(const struct item *a, const struct item *b)
 typedef void (*say_fn)(const struct fc_case *c, const struct item *odd,
                        const struct item *usual, size_t alike);
 
-static bool same_place(const struct item *a, const struct item *b)
-{
-    return strcmp(text(a->o, "name"), text(b->o, "name")) == 0 &&
-           strcmp(text(a->o, "nic"), text(b->o, "nic")) == 0 &&
-           port_of(a) == port_of(b);
-}
-
 /* Most nodes have the same value in the same place. */
 static bool is_by_design(const struct item *group, size_t n, const struct item *odd)
 {
     size_t others = 0, alike = 0;
     for (size_t i = 0; i < n; i++) {
-        if (group[i].node == odd->node || !same_place(&group[i], odd))
+        if (group[i].node == odd->node || by_place(&group[i], odd) != 0)
             continue;
         others++;
         alike += same_value(&group[i], odd);
     }
     return others + 1 >= ENOUGH && 2 * alike > others;
+}
+
+/* Items of one value in one place stand in a row: one answer for all of them. */
+static void say_odd(const struct fc_case *c, const struct item *group, size_t n,
+                    const struct item *usual, size_t alike, say_fn say)
+{
+    const struct item *asked = NULL;
+    bool by_design = false;
+    for (size_t i = 0; i < n; i++) {
+        if (same_value(&group[i], usual))
+            continue;
+        if (!asked || !same_value(asked, &group[i]) || by_place(asked, &group[i]) != 0)
+            by_design = is_by_design(group, n, &group[i]);
+        asked = &group[i];
+        if (!by_design)
+            say(c, &group[i], usual, alike);
+    }
 }
 
 /* In each group of equals: when at least two thirds of an item's equals have one value,
@@ -166,11 +185,8 @@ static void compare(const struct fc_case *c, struct items *all, say_fn say)
                 most = first;
             }
         }
-        for (size_t j = i; end - i >= ENOUGH && j < end; j++)
-            if (3 * alike >= 2 * (end - i - 1) &&
-                !same_value(&all->item[j], &all->item[most]) &&
-                !is_by_design(&all->item[i], end - i, &all->item[j]))
-                say(c, &all->item[j], &all->item[most], alike);
+        if (end - i >= ENOUGH && 3 * alike >= 2 * (end - i - 1))
+            say_odd(c, &all->item[i], end - i, &all->item[most], alike, say);
     }
 }
 
@@ -394,98 +410,4 @@ void fc_rule_topo_count(const struct fc_case *c)
     check_counts(c, "topo.gpus", "GPUs");
     if (verbs) /* of Ethernet alone, nobody can say which NICs matter */
         check_counts(c, "topo.nics", "NICs of the fabric");
-}
-
-/* ---- what a whole node has ---- */
-
-/* One finding for all nodes of which `is_so` holds. */
-static void report_nodes(const struct fc_case *c, const struct fc_finding *base,
-                         bool (*is_so)(const struct fc_ev_fact *fact), const char *what)
-{
-    const struct fc_evidence *ev = c->ev;
-    struct fc_finding f = *base;
-    size_t *odd = malloc((ev->facts + 1) * sizeof *odd), odds = 0;
-    if (!odd) {
-        c->out->status = FC_NOMEM;
-        return;
-    }
-    for (size_t i = 0; i < ev->facts; i++)
-        if (ev->fact[i].rank < 0 && is_so(&ev->fact[i]) &&
-            (odds == 0 || odd[odds - 1] != ev->fact[i].node))
-            odd[odds++] = ev->fact[i].node;
-    if (odds == ev->nodes && f.severity == FC_SEV_WARN && odds >= ENOUGH)
-        f.severity = FC_SEV_INFO; /* all alike: that is how these machines are made */
-    f.odd = odd;
-    f.odds = odds;
-    f.node = odds == 1 ? odd[0] : FC_NONE;
-    if (odds > 0)
-        fc_find(c->out, &f, "%s: %s", what, fc_hosts(ev, odd, odds).s);
-    free(odd);
-}
-
-static bool lacks_near_nic(const struct fc_ev_fact *fact)
-{
-    const json_t *list = fact_array(fact, "topo.near");
-    size_t near = 0, far = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *word = json_string_value(json_array_get(list, i));
-        far += word && strcmp(word, "SYS") == 0;
-        near += word && strcmp(word, "SYS") != 0;
-    }
-    return near > 0 && far > 0;
-}
-
-void fc_rule_topo_locality(const struct fc_case *c)
-{
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
-    f.cause = "fewer NICs than places for them, NICs in the wrong slots, or a virtual "
-              "machine that hides where they are";
-    f.remedy = "compare the slots with the maker's drawing; traffic of those GPUs goes "
-               "through the link between the processors";
-    report_nodes(
-        c, &f, lacks_near_nic,
-        "some GPUs have a NIC of the fabric near them, others none nearer than "
-        "SYS");
-}
-
-static bool translates(const struct fc_ev_fact *fact)
-{
-    const json_t *list = fact_array(fact, "topo.functions");
-    size_t gpus = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *o = json_array_get(list, i);
-        gpus += json_is_object(o) && strcmp(text(o, "what"), "gpu") == 0 &&
-                strncmp(text(o, "iommu"), "DMA", 3) == 0;
-    }
-    return gpus > 1;
-}
-
-void fc_rule_topo_iommu(const struct fc_case *c)
-{
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
-    f.cause = "an IOMMU that translates sends traffic between GPUs through the root "
-              "complex, where it is slow or hangs";
-    f.remedy = "boot with iommu=pt, or without an IOMMU";
-    report_nodes(c, &f, translates, "the IOMMU translates what GPUs send");
-}
-
-static bool has_odd(const struct fc_ev_fact *fact)
-{
-    return json_array_size(fact_array(fact, "topo.odd")) > 0;
-}
-
-void fc_rule_topo_odd(const struct fc_case *c)
-{
-    for (size_t i = 0; i < c->ev->facts; i++) {
-        const struct fc_ev_fact *fact = &c->ev->fact[i];
-        if (fact->rank >= 0 || !has_odd(fact))
-            continue;
-        const json_t *list = fact_array(fact, "topo.odd");
-        const char *first = json_string_value(json_array_get(list, 0));
-        struct fc_finding f = base_of(c, FC_SEV_WARN, fact->node);
-        f.cause = "firmware or a virtual machine's definition that contradicts itself";
-        f.remedy = "see what `fabricheck topo` says there, and what the maker says";
-        fc_find(c->out, &f, "%s%s", first ? fc_clip(first).s : "an impossible value",
-                json_array_size(list) > 1 ? ", and more like it" : "");
-    }
 }
