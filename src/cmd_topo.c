@@ -20,8 +20,8 @@ static const struct fc_option table[] = {
      .type = FC_OPT_STRING,
      .offset = offsetof(struct topo_options, from),
      .arg = "FILE",
-     .help = "an hwloc XML, an NCCL topology XML, or files of /sys as one JSON object; "
-             "default: this machine"},
+     .help = "an hwloc XML, an NCCL topology XML, a journal, this command's JSON, or "
+             "files of /sys as one JSON object; default: this machine"},
     {.name = "sysroot",
      .type = FC_OPT_STRING,
      .offset = offsetof(struct topo_options, sysroot),

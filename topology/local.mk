@@ -26,6 +26,7 @@ topology_libtopology_a_SOURCES = \
 	topology/rails.c \
 	topology/read_hwloc.c \
 	topology/read_nccl.c \
+	topology/read_own.c \
 	topology/read_sys.c \
 	topology/read_sys_cpu.c \
 	topology/read_sys_nic.c \

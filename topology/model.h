@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The picture of one node: packages, NUMA nodes, the PCIe tree, GPUs, NICs with their
- * ports, the links between GPUs, who is near whom, and the rails. One model, whatever
- * it was read from: this machine, a captured tree of /sys and /proc (a folder, or a
- * JSON object {path: content}), an hwloc XML, an NCCL topology XML.
+/* The picture of one node: packages, NUMA nodes, the PCIe tree, GPUs, NICs with
+ * their ports, the links between GPUs, who is near whom, and the rails. One model,
+ * whatever it was read from: this machine, a captured tree of /sys and /proc (a folder,
+ * or a JSON object {path: content}), an hwloc XML, an NCCL topology XML, our own JSON,
+ * a journal.
  *
  * What a source does not tell is unknown, never zero: numbers are -1 (or 0 where 0 is
  * impossible, as said), texts are "", and a note says what is missing. Values that no
@@ -26,6 +27,8 @@ enum fc_topo_kind {
     FC_TOPO_SYS_JSON,
     FC_TOPO_HWLOC_XML,
     FC_TOPO_NCCL_XML,
+    FC_TOPO_OWN_JSON,
+    FC_TOPO_JOURNAL,
 };
 
 /* Nearest first. The words of `nvidia-smi topo -m`. */

@@ -133,6 +133,36 @@ static enum fc_status read_tree(struct fc_topo *topo, const struct fc_tree *tree
     return status;
 }
 
+/* The picture of the first node line that has one; others are counted. */
+static enum fc_status read_journal(struct fc_topo *topo, const char *text,
+                                   struct fc_error *err)
+{
+    enum fc_status status = FC_OK;
+    size_t pictures = 0;
+    topo->kind = FC_TOPO_JOURNAL;
+    for (const char *line = text; *line && status == FC_OK;) {
+        size_t length = strcspn(line, "\n");
+        json_t *json = json_loadb(line, length, 0, NULL);
+        const json_t *picture =
+            json_object_get(json_object_get(json, "picture"), "topology");
+        if (json_is_object(picture) && pictures++ == 0) {
+            status = fc_topo_read_own(topo, picture, err);
+            if (!topo->host_name[0])
+                fc_topo_text(topo->host_name, sizeof topo->host_name,
+                             json_string_value(json_object_get(json, "name")));
+        }
+        json_decref(json);
+        line += length + (line[length] == '\n');
+    }
+    if (status == FC_OK && pictures == 0)
+        return fc_fail(err, FC_USAGE, "a journal without a node's picture");
+    if (pictures > 1)
+        fc_topo_unknown(topo,
+                        "the journal's %zu more pictures, of other kinds of nodes",
+                        pictures - 1);
+    return status;
+}
+
 /* {"/sys/...": "content", ...} */
 static enum fc_status read_json(struct fc_topo *topo, const char *text, size_t length,
                                 struct fc_error *err)
@@ -141,6 +171,13 @@ static enum fc_status read_json(struct fc_topo *topo, const char *text, size_t l
     json_t *json = json_loadb(text, length, 0, &why);
     struct fc_tree tree = {.source = {.root = ""}, .json = json};
     enum fc_status status = FC_OK;
+    const char *schema = json_string_value(json_object_get(json, "schema"));
+    if (schema && strcmp(schema, "fabricheck-topo/1") == 0) {
+        topo->kind = FC_TOPO_OWN_JSON;
+        status = fc_topo_read_own(topo, json, err);
+        json_decref(json);
+        return status;
+    }
     bool paths = json_is_object(json) && json_object_size(json) > 0, any = false;
     for (void *i = paths ? json_object_iter(json) : NULL; i && paths;
          i = json_object_iter_next(json, i)) {
@@ -162,6 +199,15 @@ static enum fc_status read_json(struct fc_topo *topo, const char *text, size_t l
     return status;
 }
 
+/* Its first line is an object with a type. */
+static bool is_journal(const char *text)
+{
+    json_t *json = json_loadb(text, strcspn(text, "\n"), 0, NULL);
+    bool typed = json_is_string(json_object_get(json, "type"));
+    json_decref(json);
+    return typed;
+}
+
 static enum fc_status read_from(struct fc_topo *topo, const char *path, bool want_xml,
                                 struct fc_error *err)
 {
@@ -179,6 +225,8 @@ static enum fc_status read_from(struct fc_topo *topo, const char *path, bool wan
                          "folder given by --sysroot");
     else if (*start == '<')
         status = read_xml(topo, start, strlen(start), want_xml, err);
+    else if (is_journal(start))
+        status = read_journal(topo, start, err);
     else if (*start == '{')
         status = read_json(topo, start, strlen(start), err);
     else

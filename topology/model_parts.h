@@ -64,6 +64,9 @@ enum fc_status fc_topo_read_hwloc_xml(struct fc_topo *topo, xmlNode *root,
                                       struct fc_error *err) FC_MUST_USE;
 enum fc_status fc_topo_read_nccl_xml(struct fc_topo *topo, xmlNode *root,
                                      struct fc_error *err) FC_MUST_USE;
+/* Our own JSON. */
+enum fc_status fc_topo_read_own(struct fc_topo *topo, const json_t *json,
+                                struct fc_error *err) FC_MUST_USE;
 /* CPUs and memory of this machine through hwloc. */
 enum fc_status fc_topo_read_live_cpus(struct fc_topo *topo, bool want_xml,
                                       struct fc_error *err) FC_MUST_USE;

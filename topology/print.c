@@ -66,7 +66,8 @@ const char *fc_topo_kind_name(enum fc_topo_kind kind)
 {
     static const char *const names[] = {
         "this machine", "captured /sys",     "captured /sys (JSON)",
-        "hwloc XML",    "NCCL topology XML",
+        "hwloc XML",    "NCCL topology XML", "fabricheck topo",
+        "journal",
     };
     return names[kind];
 }

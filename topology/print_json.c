@@ -123,6 +123,7 @@ static json_t *nic_json(const struct fc_topo *topo, size_t n)
         json_array_append_new(ports, port_json(&nic->port[i]));
     json_object_set_new(json, "nets", nets);
     json_object_set_new(json, "mtu", known(nic->mtu));
+    json_object_set_new(json, "Gbps", rate(nic->Gbps));
     json_object_set_new(json, "limit", limit_json(&limit));
     json_object_set_new(json, "ports", ports);
     if (nic->uverbs_known && nic->rdma[0])
@@ -261,6 +262,7 @@ json_t *fc_topo_json(const struct fc_topo *topo)
     if (!json)
         return NULL;
     json_object_set_new(json, "kind", json_string(fc_topo_kind_name(topo->kind)));
+    json_object_set_new(json, "ports_told", json_boolean(topo->ports_told));
     put_text(json, "host", topo->host_name);
     put_text(json, "machine", topo->machine);
     json_object_set_new(json, "unknown", notes_json(topo, false));

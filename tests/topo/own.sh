@@ -234,6 +234,38 @@ ok "this machine, all formats" all_formats
 ok "its threads are the kernel's" eval \
     '[ "$(jq .counts.pus out.json)" = "$(getconf _NPROCESSORS_CONF)" ] || [ "$(jq .counts.pus out.json)" = "$(getconf _NPROCESSORS_ONLN)" ]'
 
+# ---- our own JSON, and journals --------------------------------------------------------------
+
+round_trip() { # ARGS…: what is derived from our JSON is what it was made of
+    topo "$@" --format json | jq 'del(.source, .kind)' >first
+    topo "$@" --format json >again.json
+    topo --from again.json --format json | jq 'del(.source, .kind)' >second
+    [ -s first ] && cmp first second && return 0
+    diff first second | head -n 20 | show
+    return 1
+}
+ok "our JSON of an NCCL file, read again" round_trip --from "$big"
+ok "of XGMI" round_trip --from "$xgmi"
+ok "of hwloc's XML" round_trip --from "$fixtures/hwloc-2gpu.xml"
+ok "of a captured tree" round_trip --sysroot tree
+ok "of this machine" round_trip
+topo --from "$big" --format json >picture.json
+{
+    echo '{"type":"run","schema":"fabricheck-journal/1"}'
+    jq -c '{type: "node", name: "n1", picture: {facts: {}, topology: .}}' picture.json
+    jq -c '{type: "node", name: "n2", picture: {facts: {}, topology: .}}' picture.json
+    echo '{"type":"end"'
+} >journal.jsonl
+ok "a journal" says journal.jsonl \
+    '.host == "n1" and .counts.gpus == 8 and .rails[7] == "mlx5_7" and
+     (.unknown | map(test("1 more picture")) | any)'
+echo '{"type":"run","schema":"fabricheck-journal/1"}' >bare.jsonl
+ok "a journal without a picture" refused "without a node's picture" --from bare.jsonl
+jq '.gpus[0].bdf = "0000:ee:00.0"' picture.json >moved.json
+ok "a picture whose GPU is nowhere" refused "GPU 0 is not among" --from moved.json
+jq '.peers[0].gpu = 99' picture.json >peer.json
+ok "a picture whose link leads nowhere" refused "link 0 leads" --from peer.json
+
 # ---- what is refused ------------------------------------------------------------------------
 
 printf '<topology version="3.0"><object type="Machine"/></topology>' >v3.xml

@@ -208,12 +208,32 @@ static size_t load(const char *name, char *out)
     return n;
 }
 
+/* The same picture as our own JSON. */
+static size_t load_own(const char *name, char *out)
+{
+    char path[512];
+    const char *top = getenv("top_srcdir");
+    struct fc_topo *topo = NULL;
+    struct fc_error err;
+    snprintf(path, sizeof path, "%s/tests/fixtures/topo/%s", top ? top : ".", name);
+    const struct fc_topo_source source = {.from = path};
+    assert_int_equal(fc_topo_open(&source, &topo, &err), FC_OK);
+    FILE *file = fmemopen(out, INPUT_BYTES, "w");
+    assert_non_null(file);
+    assert_int_equal(fc_topo_print_json(topo, file, &err), FC_OK);
+    assert_int_equal(fclose(file), 0);
+    fc_topo_close(topo);
+    return strlen(out);
+}
+
 static void fuzz_text(const char *const *names, uint64_t which)
 {
     static char seeds[SEEDS][INPUT_BYTES], text[INPUT_BYTES];
     size_t lengths[SEEDS], count = 0, read = 0, tried = 0;
     for (; names[count]; count++)
-        lengths[count] = load(names[count], seeds[count]);
+        lengths[count] = strncmp(names[count], "own:", 4) == 0
+                             ? load_own(names[count] + 4, seeds[count])
+                             : load(names[count], seeds[count]);
     seed(which);
     int fd = memfd_create("picture", 0);
     assert_true(fd >= 0);
@@ -248,6 +268,14 @@ static void hwloc(void **state)
     static const char *const names[] = {"hwloc-2gpu.xml", "hwloc-format1.xml", NULL};
     (void)state;
     fuzz_text(names, 2);
+}
+
+static void own(void **state)
+{
+    static const char *const names[] = {"own:hwloc-2gpu.xml", "own:nccl-xgmi.xml",
+                                        "own:nccl-many-to-many.xml", NULL};
+    (void)state;
+    fuzz_text(names, 5);
 }
 
 /* ---- files of /sys ---- */
@@ -417,9 +445,8 @@ static void sys_as_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nccl),
-        cmocka_unit_test(hwloc),
-        cmocka_unit_test(sys_as_json),
+        cmocka_unit_test(nccl),          cmocka_unit_test(hwloc),
+        cmocka_unit_test(own),           cmocka_unit_test(sys_as_json),
         cmocka_unit_test(sys_as_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
