@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topology/tree.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 1024 };
@@ -26,12 +29,43 @@ static void trim_end(char *text)
     text[n] = '\0';
 }
 
+/* Not fc_source_read: why a file is missing costs a look at all mounts, and of a picture
+ * most files of most functions are missing. */
+static bool read_file(const struct fc_source *source, const char *path, char *out,
+                      size_t bytes)
+{
+    char full[PATH_BYTES * 4];
+    struct fc_gap gap;
+    struct stat st = {0};
+    size_t used = 0;
+    ssize_t n = 0;
+    if (!fc_source_path(source, path, full, sizeof full, &gap))
+        return false;
+    if (source->note)
+        source->note(source->arg, path);
+    int fd = open(full, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return false;
+    bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    while (regular && used < bytes - 1) {
+        n = read(fd, out + used, bytes - 1 - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    close(fd);
+    out[used] = '\0';
+    trim_end(out);
+    return regular && n >= 0;
+}
+
 static bool read_at(const struct fc_tree *tree, const char *path, char *out,
                     size_t bytes)
 {
-    struct fc_gap gap;
     if (!tree->json)
-        return fc_source_read(&tree->source, path, out, bytes, &gap);
+        return read_file(&tree->source, path, out, bytes);
     const char *text = json_string_value(json_object_get(tree->json, path));
     if (!text)
         return false;
@@ -99,7 +133,8 @@ struct fc_names fc_tree_list(const struct fc_tree *tree, const char *path, ...)
     FORMAT_PATH(full, path);
     if (fits && tree->json)
         return list_keys(tree->json, full);
-    if (!fits || !fc_source_list(&tree->source, full, &names, &gap))
+    if (!fits || !fc_source_exists(&tree->source, full) ||
+        !fc_source_list(&tree->source, full, &names, &gap))
         return (struct fc_names){0};
     return names;
 }
