@@ -15,6 +15,7 @@ src_libcli_a_SOURCES = \
 	src/cmd_list.c \
 	src/cmd_report.c \
 	src/cmd_run.c \
+	src/cmd_topo.c \
 	src/cmd_worker.c \
 	src/commands.h \
 	src/finish.c src/finish.h \

@@ -70,6 +70,8 @@ FC_UNIT = \
 	tests/unit/schedule \
 	tests/unit/stats \
 	tests/unit/suspects \
+	tests/unit/topo \
+	tests/unit/topo_fuzz \
 	tests/unit/training \
 	tests/unit/units \
 	tests/unit/verify \
@@ -85,7 +87,7 @@ endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
-EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge
+EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 tests_unit_worker_SOURCES = tests/unit/worker.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
@@ -94,7 +96,7 @@ tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
 check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \
-	tests/mpi/pairs_retest tests/mpi/rte
+	tests/mpi/pairs_retest tests/mpi/rte tests/topo/hwloc_counts
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -111,7 +113,9 @@ FC_SHELL_TESTS = \
 	tests/mpi/ranks.sh \
 	tests/mpi/rte.sh \
 	tests/mpi/shaped-link.sh \
-	tests/mpi/training.sh
+	tests/mpi/training.sh \
+	tests/topo/corpus.sh \
+	tests/topo/own.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
@@ -124,4 +128,4 @@ tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
-EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh
+EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/topo.sh

@@ -279,7 +279,10 @@ static enum fc_status add_node_line(struct fc_run *run, const struct state *s,
     json_t *o = json_pack("{s:s, s:o, s:s}", "name", fc_run_node(run), "ranks", ranks,
                           "class", hex);
     if (shows_picture(run, s))
-        json_object_set_new(o, "picture", json_pack("{s:O}", "facts", picture));
+        json_object_set_new(o, "picture",
+                            json_pack("{s:O, s:O?}", "facts", picture, "topology",
+                                      json_object_get(s->node.values, "topo.picture")));
+    json_object_del(s->node.values, "topo.picture");
     return fc_sink_add_line(run->sink, fc_line("node", o), err);
 }
 

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The parts of a node's picture: CPU sets, clean texts, limits, and this machine. */
+#include "topology/limits.h"
+#include "topology/model_parts.h"
+#include "topology/print.h"
+
+#include <hwloc.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *list_of(const char *mask)
+{
+    static char text[256];
+    struct fc_cpuset set;
+    if (!fc_cpuset_mask(mask, &set))
+        return NULL;
+    fc_cpuset_print(&set, text, sizeof text);
+    return text;
+}
+
+static void masks(void **state)
+{
+    (void)state;
+    assert_string_equal(list_of("f"), "0-3");
+    assert_string_equal(list_of("0x0000000f"), "0-3");
+    assert_string_equal(list_of("0000ffff,00000000,0000ffff"), "0-15,64-79");
+    assert_string_equal(list_of("0x1,,0x1"), "0,64");
+    assert_string_equal(list_of("0,80000000"), "31");
+    assert_string_equal(list_of("00000000"), "");
+    static const char *const bad[] = {"",     "g",  "0x",  "123456789", "1 2",
+                                      "0x1,", "-1", ",1 ", "1;2",       "0xf...f"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_null(list_of(bad[i]));
+    /* CPU 8192 and beyond: refused, unless nothing is there */
+    char far[2048] = "1", empty[2048] = "0";
+    for (int i = 0; i < FC_CPUSET_MAX / 32; i++) {
+        strcat(far, ",0");
+        strcat(empty, ",0");
+    }
+    assert_null(list_of(far));
+    assert_string_equal(list_of(empty), "");
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    struct fc_cpuset set;
+    char text[256];
+    assert_true(fc_cpuset_list("0-3,8,10-11", &set));
+    assert_int_equal(fc_cpuset_count(&set), 7);
+    fc_cpuset_print(&set, text, sizeof text);
+    assert_string_equal(text, "0-3,8,10-11");
+    fc_cpuset_print_mask(&set, text, sizeof text);
+    assert_string_equal(text, "0x00000d0f");
+    fc_cpuset_print(&set, text, 8);
+    assert_string_equal(text, "0-3...");
+    assert_true(fc_cpuset_list("", &set));
+    assert_int_equal(fc_cpuset_count(&set), 0);
+    assert_int_equal(fc_cpuset_next(&set, 0), -1);
+    static const char *const bad[] = {"3-1", "1-",   "-1",   "1,",
+                                      "a",   "8192", "1,,2", "99999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(fc_cpuset_list(bad[i], &set));
+    assert_true(fc_cpuset_list("63-64,8191", &set));
+    assert_int_equal(fc_cpuset_next(&set, 64), 64);
+    assert_int_equal(fc_cpuset_next(&set, 65), 8191);
+}
+
+static void clean(const char *text, size_t bytes, const char *want)
+{
+    char out[64];
+    fc_topo_text(out, bytes, text);
+    assert_string_equal(out, want);
+}
+
+static void texts(void **state)
+{
+    (void)state;
+    clean("  a b \n", 64, "a b");
+    clean("\x1b[1m\x7f", 64, "?[1m?");
+    clean("\xc3\xa4\xff\xc2\x9b", 64, "\xc3\xa4???");
+    clean("\xc3\xa4\xc3\xa4", 4, "\xc3\xa4"); /* never half a character */
+    clean("\xed\xa0\x80\xef\xbf\xbf", 64, "??????");
+    clean(NULL, 64, "");
+    char bdf[24];
+    assert_true(fc_topo_bdf("4F:00.0", bdf, sizeof bdf));
+    assert_string_equal(bdf, "0000:4f:00.0");
+    assert_true(fc_topo_bdf("10000:E1:00.7", bdf, sizeof bdf));
+    assert_string_equal(bdf, "10000:e1:00.7");
+    static const char *const bad[] = {
+        "",           "x",         "0000:00:20.0", "0000:00:00.8", "0000:00:00.0x",
+        "-1:00:00.0", "0000:00:00"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(fc_topo_bdf(bad[i], bdf, sizeof bdf));
+}
+
+static double pcie(double GTps, int width, int payload)
+{
+    const struct fc_topo_link link = {.GTps = GTps, .width = width};
+    return fc_limit_pcie(&link, payload).GBps;
+}
+
+static bool is_about(double got, double want)
+{
+    return fabs(got - want) <= want * 0.002;
+}
+
+/* Raw x16: 4, 8, 15.75, 31.5, 63, 121 GB/s (published), less 26 bytes a packet. */
+static void limits_of_links(void **state)
+{
+    (void)state;
+    static const double raw[][2] = {{2.5, 4},     {5, 8},       {8, 15.754},
+                                    {16, 31.508}, {32, 63.015}, {64, 121}};
+    for (size_t i = 0; i < sizeof raw / sizeof *raw; i++) {
+        assert_true(is_about(pcie(raw[i][0], 16, 128), raw[i][1] * 128 / 154));
+        assert_true(is_about(pcie(raw[i][0], 4, 512), raw[i][1] / 4 * 512 / 538));
+    }
+    const struct fc_topo_link idle = {2.5, 32, 16, 16, 0};
+    struct fc_limit limit = fc_limit_pcie(&idle, 128);
+    assert_string_equal(limit.basis, "PCIe 5.0 x16, 128-byte payload");
+    assert_true(is_about(limit.GBps, 63.015 * 128 / 154));
+    const struct fc_topo_link unknown = {0, 0, 0, 0, 0}, told = {0, 0, 0, 0, 15.754};
+    assert_true(fc_limit_pcie(&unknown, 0).GBps == 0.0);
+    assert_non_null(strstr(fc_limit_pcie(&unknown, 0).basis, "unknown"));
+    assert_true(is_about(fc_limit_pcie(&told, 0).GBps, 15.754 * 256 / 282));
+    assert_non_null(strstr(fc_limit_pcie(&told, 0).basis, "assumed"));
+}
+
+static struct fc_topo *fixture(const char *name)
+{
+    char path[512];
+    const char *top = getenv("top_srcdir");
+    struct fc_topo *topo = NULL;
+    struct fc_error err;
+    snprintf(path, sizeof path, "%s/tests/fixtures/topo/%s", top ? top : ".", name);
+    const struct fc_topo_source source = {.from = path};
+    assert_int_equal(fc_topo_open(&source, &topo, &err), FC_OK);
+    return topo;
+}
+
+static void limits_of_paths(void **state)
+{
+    (void)state;
+    struct fc_topo *topo = fixture("nccl-8gpu-8nic-4switch.xml");
+    struct fc_limit nvlink = fc_limit_path(topo, 0, 7);
+    assert_true(is_about(nvlink.GBps, 450));
+    assert_string_equal(nvlink.basis, "NVLink 4, 18 links of 25 GB/s");
+    struct fc_limit near = fc_limit_path(topo, 0, topo->gpus);
+    assert_true(is_about(near.GBps, 50));
+    assert_string_equal(near.basis, "port of mlx5_0 at 400 Gb/s");
+    struct fc_limit far = fc_limit_path(topo, 0, topo->gpus + 7);
+    assert_non_null(strstr(far.basis, "CPUs' own link"));
+    /* a slow slot is narrower than the port */
+    topo->pci[topo->nic[0].pci].link = (struct fc_topo_link){8, 8, 8, 8, 0};
+    struct fc_limit slot = fc_limit_path(topo, 0, topo->gpus);
+    assert_true(is_about(slot.GBps, 15.754 / 2 * 256 / 282));
+    assert_non_null(strstr(slot.basis, topo->pci[topo->nic[0].pci].bdf));
+    /* an upstream port that tells only what it does now is not believed */
+    for (size_t i = 0; i < topo->pcis; i++)
+        if (topo->pci[i].role == FC_PCI_BRIDGE)
+            topo->pci[i].link = (struct fc_topo_link){.GTps = 5, .width = 16};
+    assert_true(is_about(fc_limit_path(topo, 1, topo->gpus + 7).GBps, 50));
+    fc_topo_close(topo);
+}
+
+/* The kernel's count and hwloc's, of this machine; a captured tree is read by other
+ * code, which must find the same. */
+static void this_machine(void **state)
+{
+    (void)state;
+    struct fc_topo *live = NULL, *files = NULL;
+    struct fc_error err;
+    const struct fc_topo_source here = {.from = NULL}, root = {.sysroot = "/"};
+    assert_int_equal(fc_topo_open(&here, &live, &err), FC_OK);
+    assert_true(live->pus > 0 && live->cores > 0 && live->packages_n > 0);
+    assert_true(live->numa_n > 0);
+    if (fc_topo_open(&root, &files, &err) == FC_OK && files->pus > 0) {
+        assert_int_equal(files->pus, live->pus);
+        assert_int_equal(files->cores, live->cores);
+        assert_int_equal(files->packages_n, live->packages_n);
+        assert_int_equal(files->pcis, live->pcis);
+        assert_int_equal(files->gpus, live->gpus);
+        assert_int_equal(files->nics, live->nics);
+    }
+    fc_topo_close(files);
+    fc_topo_close(live);
+    fc_topo_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(masks),           cmocka_unit_test(lists),
+        cmocka_unit_test(texts),           cmocka_unit_test(limits_of_links),
+        cmocka_unit_test(limits_of_paths), cmocka_unit_test(this_machine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
