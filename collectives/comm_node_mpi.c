@@ -70,6 +70,12 @@ static bool is_aborted(const struct corner *corner)
     return atomic_load_explicit(&corner->aborted, memory_order_relaxed) != 0;
 }
 
+static void node_abort(struct fc_comm *comm)
+{
+    struct node_comm *c = node_of(comm);
+    atomic_store_explicit(&c->corner[c->local]->aborted, 1, memory_order_relaxed);
+}
+
 /* All ranks of the node have come here; FC_FAILED when one has aborted. */
 static enum fc_status meet(struct node_comm *c, struct fc_error *err)
 {
@@ -149,8 +155,11 @@ static enum fc_status all_reduce_piece(struct node_comm *c,
             memcpy(slot(c, c->local) + p.at, send + p.at, p.bytes);
     }
     enum fc_status status = meet(c, err);
-    if (status == FC_OK && c->local < c->parts)
+    if (status == FC_OK && c->local < c->parts) {
         status = make_part(c, a, send, part_of(bytes, c->local, c->parts), err);
+        if (status != FC_OK) /* the others of this node wait for it */
+            node_abort(&c->base);
+    }
     if (status == FC_OK)
         status = meet(c, err);
     for (int i = 0; i < c->parts && status == FC_OK; i++) {
@@ -258,12 +267,6 @@ static enum fc_status node_barrier(struct fc_comm *comm, struct fc_error *err)
     if (c->nodes == 1)
         return meet(c, err);
     return fc_mpi_status(MPI_Barrier(c->all), "MPI_Barrier", err);
-}
-
-static void node_abort(struct fc_comm *comm)
-{
-    struct node_comm *c = node_of(comm);
-    atomic_store_explicit(&c->corner[c->local]->aborted, 1, memory_order_relaxed);
 }
 
 static const char *node_algorithm(const struct fc_comm *comm, enum fc_coll op)

@@ -214,8 +214,8 @@ static void measure_pair(struct walk *w, uint32_t round, int64_t peer,
     fc_watchdog_push(run->watchdog, name, FC_WAIT_COLLECTIVE, run->settings->work_ns);
     fc_path_begin(s->watch);
     fc_pair_measure(&pair, &plan, &result);
-    fc_path_end(s->watch, result.payload,
-                run->one_kernel || run->rte->place[peer_rank].node == run->rte->node,
+    bool one_node = run->rte->place[peer_rank].node == run->rte->node;
+    fc_path_end(s->watch, result.payload, fc_path_span(one_node, run->one_kernel),
                 &path);
     fc_watchdog_pop(run->watchdog);
     *out = entry_of(&result, peer, &path);

@@ -72,17 +72,14 @@ enum fc_status fc_bench_room(const struct fc_bench *bench, uint64_t bytes,
 {
     struct fc_device *device = bench->run->device;
     struct fc_device_info info = {.kind = ""};
-    int ranks = bench->run->rte->local_size;
     enum fc_status status = device->ops->info(device, &info, err);
-    if (status != FC_OK || !info.memory_bytes ||
-        bytes <= info.memory_bytes / 2 / (uint64_t)ranks)
+    if (status != FC_OK || !info.memory_bytes || bytes <= info.memory_bytes / 2)
         return status;
-    return fc_fail(
-        err, FC_NOMEM,
-        "-e: %s: two buffers of that size for %d rank%s of a node do not fit its "
-        "free memory of %s",
-        fc_format_size(bytes).s, ranks, ranks == 1 ? "" : "s",
-        fc_format_size(info.memory_bytes).s);
+    return fc_fail(err, FC_NOMEM,
+                   "-e: %s: two buffers of that size do not fit the %s of memory that "
+                   "are free for rank %d",
+                   fc_format_size(bytes).s, fc_format_size(info.memory_bytes).s,
+                   bench->run->rte->rank);
 }
 
 enum fc_status fc_bench_agree(struct fc_bench *bench, enum fc_status own,

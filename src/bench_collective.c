@@ -176,8 +176,11 @@ static enum fc_status join(struct sweep *s, struct answer *out, struct fc_error 
     if (!all)
         return fc_fail(err, FC_LOST, "out of memory for %d ranks' times", rte->size);
     fc_sampler_summary(&s->result.time_s, &time);
+    /* Of groups of several sizes the row speaks of the largest. */
     if (speaks(s) && time.n)
-        mine = (struct answer){.time_s = time.median, .wrong = s->result.wrong};
+        mine =
+            (struct answer){.time_s = s->group.comm->size == s->n ? time.median : 0.0,
+                            .wrong = s->result.wrong};
     enum fc_status status =
         fc_rte_allgather(rte, "times", &mine, sizeof mine, all, err);
     *out = (struct answer){.wrong = s->point.unchecked ? -1 : 0};

@@ -120,8 +120,9 @@ static enum fc_status measure(struct walk *w, uint32_t round, int peer,
     fc_watchdog_push(run->watchdog, name, FC_WAIT_COLLECTIVE, run->settings->work_ns);
     fc_path_begin(w->watch);
     fc_pair_measure(&pair, &plan, &result);
-    fc_path_end(w->watch, result.payload,
-                run->one_kernel || run->rte->place[peer].node == run->rte->node, &path);
+    bool one_node = run->rte->place[peer].node == run->rte->node;
+    fc_path_end(w->watch, result.payload, fc_path_span(one_node, run->one_kernel),
+                &path);
     fc_watchdog_pop(run->watchdog);
     *out = (struct entry){.peer = peer,
                           .GBps = result.bw_GBps,

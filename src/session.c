@@ -217,8 +217,11 @@ static enum fc_status open_aware(struct fc_session *s, int color, struct fc_comm
     if (status != FC_UNSUPPORTED)
         return status;
     json_object_set_new(s->control, "no_shared_memory", json_string(err->text));
+    fc_watchdog_push(s->run.watchdog, "give shared memory back", FC_WAIT_COLLECTIVE,
+                     s->settings.work_ns);
     if (*out)
         (*out)->ops->close(*out);
+    fc_watchdog_pop(s->run.watchdog);
     *out = NULL;
     return FC_OK;
 }
@@ -298,15 +301,15 @@ void fc_session_close(struct fc_session *s)
     struct fc_run *run = &s->run;
     struct fc_comm *comms[] = {run->node_aware, run->world_aware, run->leaders,
                                run->node, run->world};
+    /* Freeing communicators and MPI_Finalize wait for the other ranks. */
+    if (run->watchdog)
+        fc_watchdog_push(run->watchdog, "end of MPI", FC_WAIT_COLLECTIVE,
+                         s->settings.work_ns);
     for (size_t i = 0; i < sizeof comms / sizeof *comms; i++)
         if (comms[i])
             comms[i]->ops->close(comms[i]);
     if (run->device)
         run->device->ops->close(run->device);
-    /* MPI_Finalize waits for the other ranks: watched like every wait. */
-    if (run->watchdog)
-        fc_watchdog_push(run->watchdog, "MPI_Finalize", FC_WAIT_COLLECTIVE,
-                         s->settings.work_ns);
     fc_log_set_who(NULL, -1);
     fc_rte_close(run->rte);
     fc_watchdog_close(run->watchdog);

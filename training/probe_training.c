@@ -222,7 +222,8 @@ static enum fc_status run(struct fc_run *run, void *state, const struct fc_focus
     struct notes notes = {.run = run, .attempt = focus->attempt};
     struct fc_training_watch watch = {
         .failed = note_failure, .measured = measured, .arg = &notes};
-    struct fc_training_settings settings = {.watch = &watch};
+    struct fc_training_settings settings = {.watch = &watch,
+                                            .times = focus->attempt > 1 ? 3 : 1};
     struct fc_training_result result;
     (void)state;
     enum fc_status status = fc_training_run(run, &settings, &result, err);

@@ -112,7 +112,9 @@ static size_t most_samples(const struct bench *b)
 static enum fc_status open_all(struct bench *b, struct fc_error *err)
 {
     size_t ranks = (size_t)b->run->rte->size;
-    size_t most = most_samples(b), min = b->effort->min < most ? b->effort->min : most;
+    size_t most = most_samples(b), times = (size_t)b->settings->times;
+    size_t min = b->effort->min * (times > 1 ? times : 1);
+    min = min < most ? min : most;
     enum fc_status status = FC_OK;
     b->all = calloc(ranks, sizeof *b->all);
     if (!b->all)
@@ -321,7 +323,8 @@ static void prove_path(struct bench *b, uint64_t repetitions)
     uint64_t each =
         r->sharded ? 2 * r->gradient_bytes / (uint64_t)r->ranks : r->gradient_bytes;
     fc_path_end(b->path, each * repetitions,
-                b->run->one_kernel || b->run->rte->nodes == 1, &r->own_path);
+                fc_path_span(b->run->rte->nodes == 1, b->run->one_kernel),
+                &r->own_path);
 }
 
 static enum fc_status run_form(struct bench *b, enum fc_step_form form,
@@ -331,7 +334,9 @@ static enum fc_status run_form(struct bench *b, enum fc_step_form form,
                                         "training: step"};
     const struct fc_training_watch *watch = b->settings->watch;
     uint64_t start_ns = fc_now_ns();
-    uint64_t budget_ns = (uint64_t)(b->effort->form_s[form] * (double)FC_NS_PER_S);
+    double times = b->settings->times > 1 ? b->settings->times : 1;
+    uint64_t budget_ns =
+        (uint64_t)(times * b->effort->form_s[form] * (double)FC_NS_PER_S);
     enum fc_status status = FC_OK;
     bool counts = false; /* the first repetition warms up */
     uint64_t counted = 0;

@@ -39,6 +39,7 @@ struct fc_training_settings {
     uint64_t bucket_bytes;
     bool sharded;
     int steps; /* repetitions of each form; 0: for a time */
+    int times; /* the level's time, so often: 3 in a retest */
     const struct fc_training_watch *watch;
 };
 

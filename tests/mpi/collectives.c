@@ -174,6 +174,20 @@ static const enum fc_dtype dtypes[] = {FC_DTYPE_FP32, FC_DTYPE_FP64, FC_DTYPE_IN
                                        FC_DTYPE_INT8, FC_DTYPE_BF16};
 enum { LARGEST = 600000 }; /* bytes of a block: beyond two slots of shared memory */
 
+/* Between nodes shared memory goes in larger pieces: some of those too. */
+static bool run_pieces(struct fc_comm *comm, enum fc_coll op)
+{
+    struct test t = {.comm = comm, .op = op, .dtype = FC_DTYPE_INT32};
+    t.count = ((5u << 20) + 4444) / sizeof(int32_t);
+    size_t room =
+        t.count * sizeof(int32_t) * (op == FC_COLL_ALL_REDUCE ? 1 : (size_t)comm->size);
+    char *a = malloc(room), *b = malloc(room);
+    bool ok = a && b && run_case(&t, a, b);
+    free(a);
+    free(b);
+    return ok;
+}
+
 static bool run_counts(struct test *t, char *a, char *b)
 {
     static const size_t counts[] = {1, 7, 1031};
@@ -190,7 +204,15 @@ static bool run_counts(struct test *t, char *a, char *b)
     return ok;
 }
 
-static void test_comm(struct fc_comm *comm, const char *name)
+/* MPI has all; shared memory has the all-reduce, and its halves inside one node. */
+static bool belongs(enum fc_coll op, bool shared, bool one_node)
+{
+    bool half = op == FC_COLL_REDUCE_SCATTER || op == FC_COLL_ALL_GATHER;
+    return !shared || op == FC_COLL_ALL_REDUCE || (half && one_node);
+}
+
+static void test_comm(struct fc_comm *comm, const char *name, bool shared,
+                      bool one_node)
 {
     size_t room = (size_t)LARGEST * (size_t)rte->size;
     char *a = malloc(room), *b = malloc(room), text[128];
@@ -205,9 +227,12 @@ static void test_comm(struct fc_comm *comm, const char *name)
             t.in_place = k % 2;
             ok = run_counts(&t, a, b);
         }
+        if (ok && comm && has && t.op == FC_COLL_ALL_REDUCE)
+            ok = run_pieces(comm, t.op);
+        bool should = belongs(t.op, shared, one_node);
         snprintf(text, sizeof text, "%s: %s%s", name, fc_coll_name(t.op),
-                 has ? "" : " is not in it");
-        check(ok, text);
+                 should ? "" : " is not in it");
+        check(ok && (!comm || has == should), text);
     }
     free(a);
     free(b);
@@ -354,11 +379,11 @@ int main(int argc, char **argv)
         test_large(world, FC_COLL_REDUCE, "reduce of 2^31 + 64 elements");
         test_large(shared, FC_COLL_ALL_REDUCE, "the same through shared memory");
     } else {
-        test_comm(world, "world");
-        test_comm(node, "node");
-        test_comm(leaders, "one rank a node");
-        test_comm(shared, "world, shared memory");
-        test_comm(near, "node, shared memory");
+        test_comm(world, "world", false, rte->nodes == 1);
+        test_comm(node, "node", false, true);
+        test_comm(leaders, "one rank a node", false, false);
+        test_comm(shared, "world, shared memory", true, rte->nodes == 1);
+        test_comm(near, "node, shared memory", true, true);
         test_pair(world);
         test_memory(all, sizeof all / sizeof *all);
     }
