@@ -82,48 +82,24 @@ static bool check_members(const struct fc_case *c)
     return all;
 }
 
-static int lower(const struct fc_ev_pair *p)
+/* The newest attempt of the pair of ev->way[*i], moved behind all of it; NULL: this is
+ * the other way of a pair. A retest fills a gap. */
+static const struct fc_ev_pair *newest(const struct fc_evidence *ev, size_t *i)
 {
-    return p->a_rank < p->b_rank ? p->a_rank : p->b_rank;
-}
-
-static int upper(const struct fc_ev_pair *p)
-{
-    return p->a_rank < p->b_rank ? p->b_rank : p->a_rank;
-}
-
-static int by_pair(const struct fc_ev_pair *a, const struct fc_ev_pair *b)
-{
-    if (lower(a) != lower(b))
-        return lower(a) < lower(b) ? -1 : 1;
-    return upper(a) < upper(b) ? -1 : upper(a) > upper(b);
-}
-
-/* The newest attempt of a pair comes last and counts, so a retest fills a gap. */
-static int by_pair_and_age(const void *pa, const void *pb)
-{
-    const struct fc_ev_pair *a = *(const struct fc_ev_pair *const *)pa;
-    const struct fc_ev_pair *b = *(const struct fc_ev_pair *const *)pb;
-    int order = by_pair(a, b);
-    return order ? order : (a < b ? -1 : a > b);
+    const struct fc_ev_way *first = &ev->way[*i], *way = first;
+    while (*i < ev->ways && ev->way[*i].arena == first->arena &&
+           ev->way[*i].from == first->from && ev->way[*i].to == first->to)
+        way = &ev->way[(*i)++];
+    return first->from < first->to ? &ev->pair[way->way / 2] : NULL;
 }
 
 static void check_values(const struct fc_case *c)
 {
-    const struct fc_evidence *ev = c->ev;
     struct fc_missing m = missing(c, "pair.bw");
-    const struct fc_ev_pair **pair = malloc((ev->pairs + 1) * sizeof(*pair));
     size_t empty = 0, unverified = 0, skipped = 0;
-    if (!pair)
-        c->out->status = FC_NOMEM;
-    for (size_t i = 0; pair && i < ev->pairs; i++)
-        pair[i] = &ev->pair[i];
-    if (pair && ev->pairs)
-        qsort(pair, ev->pairs, sizeof(*pair), by_pair_and_age);
-    for (size_t i = 0; pair && i < ev->pairs; i++) {
-        const struct fc_ev_pair *p = pair[i];
-        bool older = i + 1 < ev->pairs && by_pair(p, pair[i + 1]) == 0;
-        if (older || p->state == FC_EV_FAILED)
+    for (size_t i = 0; i < c->ev->ways;) {
+        const struct fc_ev_pair *p = newest(c->ev, &i);
+        if (!p || p->state == FC_EV_FAILED)
             continue;
         skipped += p->state == FC_EV_UNMEASURED;
         empty += p->state == FC_EV_OK && !has_value(p);
@@ -138,7 +114,6 @@ static void check_values(const struct fc_case *c)
     if (unverified)
         fc_miss(c->out, &m, "%zu pair%s timed, but what arrived was not verified",
                 unverified, unverified > 1 ? "s were" : " was");
-    free(pair);
 }
 
 void fc_rule_pair_missing(const struct fc_case *c)
