@@ -82,6 +82,66 @@ static bool check_members(const struct fc_case *c)
     return all;
 }
 
+/* True when the lines are of one round along (across) the same rails. */
+static bool same_round(const struct fc_ev_round *a, const struct fc_ev_round *b)
+{
+    return a->attempt == b->attempt && a->round == b->round && a->rail == b->rail &&
+           a->peer_rail == b->peer_rail && strcmp(a->metric, b->metric) == 0;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* lost[node]: rounds of the first attempt that it was in no tried pair of; how many
+ * rounds there were. A node that was measured again lost none. */
+static size_t count_lost(const struct fc_evidence *ev, size_t *lost)
+{
+    size_t rounds = 0;
+    for (size_t i = 0; i < ev->rounds && ev->round[i].attempt == 1; i++)
+        rounds += i == 0 || !same_round(&ev->round[i - 1], &ev->round[i]);
+    for (size_t i = 0; i < ev->nodes; i++)
+        lost[i] = rounds;
+    for (size_t i = 0; i < ev->pairs; i++) {
+        const struct fc_ev_pair *p = &ev->pair[i];
+        const uint32_t node[] = {p->a_node, p->b_node};
+        for (size_t k = 0; k < 2 && p->state != FC_EV_UNMEASURED; k++)
+            if (ev->round[p->round].attempt > 1)
+                lost[node[k]] = 0;
+            else
+                lost[node[k]] -= lost[node[k]] > 0;
+    }
+    return rounds;
+}
+
+/* Who is in far fewer rounds than the others was lost on the way; those whose turn it
+ * was to meet it miss a round as well, and of an odd number one sits out each round. */
+static bool check_lost(const struct fc_case *c)
+{
+    const struct fc_evidence *ev = c->ev;
+    struct fc_missing m = missing(c, "rounds of pairs");
+    size_t *lost = malloc((2 * ev->nodes + 1) * sizeof *lost);
+    if (!lost || ev->nodes < 3) {
+        free(lost);
+        return ev->nodes < 3;
+    }
+    size_t rounds = count_lost(ev, lost), *sorted = lost + ev->nodes;
+    memcpy(sorted, lost, ev->nodes * sizeof *lost);
+    qsort(sorted, ev->nodes, sizeof *sorted, by_count);
+    size_t usual = sorted[ev->nodes / 2];
+    for (size_t i = 0; i < ev->nodes; i++) {
+        if (lost[i] < 2 || lost[i] <= 2 * usual || lost[i] == rounds)
+            continue;
+        m.node = i;
+        fc_miss(c->out, &m, "it was in %zu of %zu rounds of pairs; most were in %zu",
+                rounds - lost[i], rounds, rounds - usual);
+    }
+    free(lost);
+    return true;
+}
+
 /* The newest attempt of the pair of ev->way[*i], moved behind all of it; NULL: this is
  * the other way of a pair. A retest fills a gap. */
 static const struct fc_ev_pair *newest(const struct fc_evidence *ev, size_t *i)
@@ -126,6 +186,8 @@ void fc_rule_pair_missing(const struct fc_case *c)
     count_rounds(c->ev, &seen, &planned);
     if (check_members(c))
         m.class = FC_CLASS_INFORMATIVE;
+    if (!check_lost(c))
+        c->out->status = FC_NOMEM;
     if ((int64_t)seen < planned)
         fc_miss(c->out, &m,
                 "%zu of %lld rounds were run; the others did not fit in "
