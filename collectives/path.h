@@ -33,7 +33,7 @@ struct fc_path_watch;
 
 /* How far apart the ranks are: it says which counters can have carried the bytes. */
 enum fc_path_span {
-    FC_PATH_NODE, /* one node: sockets would go through the loopback, and nothing else */
+    FC_PATH_NODE,   /* one node: sockets go through the loopback, and nothing else */
     FC_PATH_KERNEL, /* several nodes of a lab, on one kernel */
     FC_PATH_FABRIC, /* several machines */
 };

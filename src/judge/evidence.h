@@ -18,11 +18,15 @@
 #include <stdint.h>
 
 #define FC_NONE SIZE_MAX
+#define FC_EV_NO_LEAF UINT32_MAX
+/* More NICs than any node has. */
+enum { FC_EV_RAILS = 64 };
 
 struct fc_ev_node {
     const char *name;
-    const char *class; /* "" when no node line says */
-    bool declared;     /* has a node line */
+    const char *class;  /* one pointer a class; "" when no node line says */
+    const json_t *leaf; /* its switch or a list of them by rail, unchecked; or NULL */
+    bool declared;      /* has a node line */
     size_t ranks;
 };
 
@@ -69,6 +73,8 @@ struct fc_ev_round {
     int64_t bytes;         /* -1: not told */
     int64_t round, rounds; /* rounds: of the whole schedule */
     int attempt, concurrency;
+    int rail, peer_rail; /* NICs of a and of b; -1: not told */
+    const char *metric;  /* of the bandwidths */
 };
 
 /* One pair of one matrix line; small, since a full schedule of 1024 nodes has half a
@@ -82,6 +88,23 @@ struct fc_ev_pair {
     int32_t wrong_ab, wrong_ba; /* elements that b, and a, got; -1: not verified */
     uint32_t round;             /* index into fc_evidence.round */
     enum fc_ev_state state;
+};
+
+/* One way of a pair; all of them in the order of who sends to whom. */
+struct fc_ev_way {
+    double bw, latency; /* of the pair; NaN: none, or its state is not ok */
+    uint32_t back : 1;  /* b to a */
+    uint32_t again : 1; /* of an attempt beyond the first */
+    uint32_t pair : 30; /* index */
+    uint32_t from,
+        to;         /* node * rails + rail; inside a node places in fc_evidence.rank */
+    uint32_t arena; /* index into fc_evidence.arena */
+};
+
+/* Whose pairs can be compared. */
+struct fc_ev_arena {
+    size_t node; /* whose ranks they are; FC_NONE: they are of nodes */
+    const char *metric;
 };
 
 struct fc_ev_fact {
@@ -127,6 +150,14 @@ struct fc_evidence {
     size_t rounds;
     struct fc_ev_pair *pair; /* by round, then as the line has them */
     size_t pairs;
+    struct fc_ev_way *way; /* by arena, from, to, then as pairs stand */
+    size_t ways;
+    struct fc_ev_arena *arena; /* between nodes first, then by node; by metric */
+    size_t arenas;
+    size_t rails;           /* NICs of a node, at least 1 */
+    uint32_t *leaf;         /* [nodes * rails]: leaf switch of the NIC, or NO_LEAF */
+    const char **leaf_name; /* [leaves], sorted */
+    size_t leaves;
     struct fc_ev_fact *fact; /* by node, then rank */
     size_t facts;
     struct fc_ev_event *event;
