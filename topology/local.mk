@@ -32,5 +32,6 @@ topology_libtopology_a_SOURCES = \
 	topology/read_sys_nic.c \
 	topology/relate.c \
 	topology/svg_layout.c topology/svg_layout.h \
+	topology/tier.c topology/tier.h \
 	topology/tree.c topology/tree.h
 FC_LIBS += topology/libtopology.a

@@ -157,6 +157,7 @@ struct fc_topo {
     enum fc_topo_kind kind;
     char source[240]; /* "live", or the path as it was given */
     char host_name[64], machine[96];
+    char hypervisor[48], container[48];     /* "none"; "": not told */
     int64_t packages_n, cores, pus, numa_n; /* -1: unknown */
     bool gpus_known, nics_known;            /* false: the source cannot tell which */
     struct fc_topo_package *package;
@@ -177,7 +178,8 @@ struct fc_topo {
     bool
         ports_told; /* the tree holds each port of a switch (else one entry a switch) */
     int rails;
-    char *hwloc_xml; /* asked for and offered by the source; else NULL */
+    bool links_known; /* the source would tell of links between GPUs */
+    char *hwloc_xml;  /* asked for and offered by the source; else NULL */
 };
 
 struct fc_topo_source {

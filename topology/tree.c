@@ -29,8 +29,8 @@ static void trim_end(char *text)
     text[n] = '\0';
 }
 
-/* Not fc_source_read: why a file is missing costs a look at all mounts, and of a picture
- * most files of most functions are missing. */
+/* Not fc_source_read: why a file is missing costs a look at all mounts, and of a
+ * picture most files of most functions are missing. */
 static bool read_file(const struct fc_source *source, const char *path, char *out,
                       size_t bytes)
 {

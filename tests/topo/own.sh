@@ -234,6 +234,20 @@ ok "this machine, all formats" all_formats
 ok "its threads are the kernel's" eval \
     '[ "$(jq .counts.pus out.json)" = "$(getconf _NPROCESSORS_CONF)" ] || [ "$(jq .counts.pus out.json)" = "$(getconf _NPROCESSORS_ONLN)" ]'
 
+# ---- what a node is for ----------------------------------------------------------------------
+
+suits() { # FILE WORKLOADS: "yes no unknown yes", in the order of the list
+    says "$1" '[.tier.suits[].suits] | join(" ") == "'"$2"'"'
+}
+ok "NVSwitch and a rail for each GPU: for everything" suits "$big" "yes yes yes yes"
+ok "how it is connected, in words" says "$big" \
+    '.tier.inside == "NVSwitch between all 8 GPUs (NV18)" and
+     .tier.outside == "InfiniBand, 8 NICs, 3200 Gb/s together"'
+ok "links, but no RDMA: for one node" suits "$xgmi" "no yes yes yes"
+ok "rates and links are not told: unknown" suits "$many" "unknown unknown yes yes"
+ok "nothing is told: unknown" suits "$fixtures/nccl-without-classes.xml" \
+    "unknown unknown unknown unknown"
+
 # ---- our own JSON, and journals --------------------------------------------------------------
 
 round_trip() { # ARGS…: what is derived from our JSON is what it was made of
