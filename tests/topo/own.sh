@@ -214,6 +214,12 @@ for f in 11:00.0 12:00.0; do
 done
 ok "bridges above themselves are cut and flagged" says loop \
     '(.odd | map(test("its own bridge")) | any) and .counts.gpus == 2'
+cp -a tree cut
+put cut/sys/devices/system/node/node0/cpumap 7
+put cut/sys/devices/system/node/node1/cpumap 8
+ok "a NUMA node that cuts across packages is flagged" says cut \
+    '.odd | map(test("NUMA node 0 .CPUs 0-2. cuts across packages")) | any'
+ok "others are not" says tree '.odd == []'
 cp -a tree lost
 rm -r lost/sys/bus/pci/devices/0000:14:00.0
 ok "a GPU that only the driver still knows is flagged" says lost \
