@@ -54,22 +54,40 @@ static json_t *functions_json(const struct fc_topo *topo)
     return list;
 }
 
-static json_t *ports_json(const struct fc_topo *topo)
+/* The index of the first GID that can be routed: RoCE v2 with an IPv4 address in it, and
+ * its number; null: there is none. */
+static json_t *routable_gid(const struct fc_topo_port *port)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < topo->nics; i++) {
-        const struct fc_topo_nic *nic = &topo->nic[i];
-        for (size_t j = 0; j < nic->ports; j++) {
-            const struct fc_topo_port *p = &nic->port[j];
-            json_array_append_new(
-                list,
-                json_pack("{s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "nic",
+    static const char mapped[] = "0000:0000:0000:0000:0000:ffff:";
+    for (size_t i = 0; i < port->gids; i++)
+        if (strstr(port->gid[i].type, "RoCE v2") &&
+            strncmp(port->gid[i].gid, mapped, sizeof mapped - 1) == 0)
+            return json_integer(port->gid[i].index);
+    return json_null();
+}
+
+static json_t *port_json(const struct fc_topo_nic *nic, const struct fc_topo_port *p)
+{
+    json_t *o = json_pack("{s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "nic",
                           nic->name, "port", p->number, "fabric",
                           nic->role == FC_NIC_FABRIC, "state", text(p->state), "layer",
                           text(p->layer), "Gbps", known(p->Gbps), "rate", text(p->rate),
-                          "board", text(nic->board), "firmware", text(nic->firmware)));
-        }
-    }
+                          "board", text(nic->board), "firmware", text(nic->firmware));
+    json_object_set_new(o, "pkeys", text(p->pkeys));
+    json_object_set_new(o, "mtu", nic->mtu > 0 ? json_integer(nic->mtu) : json_null());
+    json_object_set_new(o, "net_state", text(nic->net_state));
+    if (p->gids > 0 && strcmp(p->layer, "Ethernet") == 0)
+        json_object_set_new(o, "gid", routable_gid(p));
+    return o;
+}
+
+static json_t *ports_json(const struct fc_topo *topo)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < topo->nics; i++)
+        for (size_t j = 0; j < topo->nic[i].ports; j++)
+            json_array_append_new(list,
+                                  port_json(&topo->nic[i], &topo->nic[i].port[j]));
     return list;
 }
 
