@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The parts of a node's picture: CPU sets, clean texts, limits, and this machine. */
+#include "topology/facts_parts.h"
 #include "topology/limits.h"
 #include "topology/model_parts.h"
 #include "topology/print.h"
 
-#include <hwloc.h>
+#include "tests/unit/tree.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -193,12 +195,123 @@ static void this_machine(void **state)
     fc_topo_close(NULL);
 }
 
+/* ---- the picture as facts ---- */
+
+static char root[64];
+
+static void put(const char *path, const char *value)
+{
+    tree_write(root, path, value);
+}
+
+#define NIC "/sys/bus/pci/devices/0000:02:00.0"
+#define PORT NIC "/infiniband/mlx5_0/ports/1"
+#define GPU "/sys/bus/pci/devices/0000:01:00.0"
+
+static int make_node(void **state)
+{
+    (void)state;
+    tree_make(root, sizeof root);
+    put("/sys/devices/system/cpu/cpu0/topology/physical_package_id", "0");
+    put("/sys/devices/system/node/node0/cpumap", "1");
+    put(GPU "/class", "0x030200");
+    put(GPU "/vendor", "0x10de");
+    put(GPU "/device", "0x2330");
+    put(GPU "/max_link_speed", "32.0 GT/s PCIe");
+    put(GPU "/max_link_width", "16");
+    put(GPU "/current_link_speed", "32.0 GT/s PCIe");
+    put(GPU "/current_link_width", "16");
+    put(NIC "/class", "0x020000");
+    put(NIC "/vendor", "0x15b3");
+    put(NIC "/device", "0x1021");
+    put(NIC "/net/eth2/mtu", "9000");
+    put(NIC "/net/eth2/operstate", "up");
+    put(NIC "/infiniband/mlx5_0/board_id", "MT_1");
+    put(PORT "/state", "4: ACTIVE");
+    put(PORT "/link_layer", "Ethernet");
+    put(PORT "/rate", "400 Gb/sec (4X NDR)");
+    put(PORT "/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001");
+    put(PORT "/gid_attrs/types/0", "RoCE v2");
+    put(PORT "/gids/1", "0000:0000:0000:0000:0000:ffff:c000:0201");
+    put(PORT "/gid_attrs/types/1", "IB/RoCE v1");
+    put(PORT "/gids/2", "0000:0000:0000:0000:0000:ffff:c000:0201");
+    put(PORT "/gid_attrs/types/2", "RoCE v2");
+    return 0;
+}
+
+static int remove_node(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    return 0;
+}
+
+static json_t *picture_facts(void)
+{
+    const struct fc_source source = {.root = root};
+    struct fc_facts facts;
+    assert_int_equal(fc_facts_init(&facts, NULL), FC_OK);
+    fc_facts_picture(&source, &facts);
+    assert_int_equal(fc_facts_check(&facts, NULL), FC_OK);
+    json_t *values = json_incref(facts.values);
+    fc_facts_fini(&facts);
+    return values;
+}
+
+static void facts_of_a_picture(void **state)
+{
+    (void)state;
+    json_t *facts = picture_facts();
+    assert_int_equal(json_integer_value(json_object_get(facts, "topo.gpus")), 1);
+    assert_int_equal(json_integer_value(json_object_get(facts, "topo.nics")), 1);
+    assert_string_equal(json_string_value(json_object_get(facts, "topo.rails")),
+                        "mlx5_0");
+    const json_t *port = json_array_get(json_object_get(facts, "topo.ports"), 0);
+    assert_true(json_is_true(json_object_get(port, "fabric")));
+    assert_int_equal(json_integer_value(json_object_get(port, "gid")), 2);
+    assert_int_equal(json_integer_value(json_object_get(port, "mtu")), 9000);
+    assert_string_equal(json_string_value(json_object_get(port, "net_state")), "up");
+    assert_string_equal(json_string_value(json_object_get(port, "state")), "ACTIVE");
+    assert_int_equal(json_array_size(json_object_get(facts, "topo.functions")), 2);
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(facts, "topo.near"), 0)),
+        "NODE");
+    assert_non_null(json_object_get(json_object_get(facts, "topo.picture"), "counts"));
+    json_decref(facts);
+}
+
+static void class_is_of_hardware(void **state)
+{
+    (void)state;
+    json_t *before = picture_facts();
+    /* how it is today is no part of it: an idle link, a port that is down */
+    put(GPU "/current_link_speed", "2.5 GT/s PCIe");
+    put(GPU "/current_link_width", "8");
+    put(PORT "/state", "1: DOWN");
+    put(NIC "/net/eth2/mtu", "1500");
+    json_t *today = picture_facts();
+    assert_true(json_equal(json_object_get(before, "topo.class"),
+                           json_object_get(today, "topo.class")));
+    put(GPU "/max_link_width", "8");
+    json_t *other = picture_facts();
+    assert_false(json_equal(json_object_get(before, "topo.class"),
+                            json_object_get(other, "topo.class")));
+    json_decref(before);
+    json_decref(today);
+    json_decref(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masks),           cmocka_unit_test(lists),
-        cmocka_unit_test(texts),           cmocka_unit_test(limits_of_links),
-        cmocka_unit_test(limits_of_paths), cmocka_unit_test(this_machine),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(limits_of_links),
+        cmocka_unit_test(limits_of_paths),
+        cmocka_unit_test(this_machine),
+        cmocka_unit_test_setup_teardown(facts_of_a_picture, make_node, remove_node),
+        cmocka_unit_test_setup_teardown(class_is_of_hardware, make_node, remove_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
