@@ -3,6 +3,7 @@
 noinst_LIBRARIES += src/libcli.a
 src_libcli_a_SOURCES = \
 	src/cli.c src/cli.h \
+	src/cmd_facts.c \
 	src/cmd_judge.c \
 	src/cmd_list.c \
 	src/cmd_report.c \

@@ -24,19 +24,29 @@ static json_t *text(const char *words)
     return *words ? json_string(words) : json_null();
 }
 
+/* The bridges above a function, nearest first: where ACS would redirect. */
+static json_t *above_json(const struct fc_topo *topo, int pci)
+{
+    json_t *list = json_array();
+    for (int up = topo->pci[pci].parent; up >= 0; up = topo->pci[up].parent)
+        json_array_append_new(list, json_string(topo->pci[up].bdf));
+    return list;
+}
+
 /* A GPU's or NIC's function and its link, now and at most. */
 static json_t *function_json(const struct fc_topo *topo, const char *what,
                              const char *name, int pci)
 {
     const struct fc_topo_pci *p = &topo->pci[pci];
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "what", what,
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "what", what,
                      "name", name, "bdf", p->bdf, "id",
                      p->vendor >= 0 ? json_sprintf("%04x:%04x", (unsigned)p->vendor,
                                                    (unsigned)p->device & 0xffff)
                                     : json_null(),
                      "GTps", known(p->link.GTps), "max_GTps", known(p->link.max_GTps),
                      "width", known(p->link.width), "max_width",
-                     known(p->link.max_width), "iommu", text(p->iommu));
+                     known(p->link.max_width), "iommu", text(p->iommu), "above",
+                     above_json(topo, pci));
 }
 
 static json_t *functions_json(const struct fc_topo *topo)
@@ -54,8 +64,8 @@ static json_t *functions_json(const struct fc_topo *topo)
     return list;
 }
 
-/* The index of the first GID that can be routed: RoCE v2 with an IPv4 address in it, and
- * its number; null: there is none. */
+/* The index of the first GID that can be routed: RoCE v2 with an IPv4 address in it,
+ * and its number; null: there is none. */
 static json_t *routable_gid(const struct fc_topo_port *port)
 {
     static const char mapped[] = "0000:0000:0000:0000:0000:ffff:";

@@ -286,6 +286,28 @@ ok "a picture whose GPU is nowhere" refused "GPU 0 is not among" --from moved.js
 jq '.peers[0].gpu = 99' picture.json >peer.json
 ok "a picture whose link leads nowhere" refused "link 0 leads" --from peer.json
 
+# ---- facts: what only root can read ---------------------------------------------------------
+
+facts() { timeout 20 "$fabricheck" facts "$@"; }
+facts_are_whole() { # FILE
+    jq -e '.schema == "fabricheck-facts/1" and (.boot_id | length > 0) and
+        ((.facts + .unreadable) | has("root.acs") and has("dmi.serial"))' "$1" >/dev/null
+}
+ok "facts on standard output" eval 'facts -o - >facts.json && facts_are_whole facts.json'
+ok "facts into a new folder" eval 'facts -o new/facts.json && facts_are_whole new/facts.json'
+ok "that nobody else may write" test "$(stat -c %a new/facts.json)" = 644
+echo old >new/facts.json
+ok "and anew, leaving nothing beside it" eval \
+    'facts -o new/facts.json && facts_are_whole new/facts.json && [ "$(ls new)" = facts.json ]'
+refused_facts() { # PATTERN ARGS…
+    local pattern=$1
+    shift
+    facts "$@" >out 2>err
+    [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] && grep -q -- "$pattern" err
+}
+ok "facts into what is no folder" refused_facts "-o: 'picture/x'" -o picture/x/facts.json
+ok "facts without a name" refused_facts "name is missing" -o ""
+
 # ---- what is refused ------------------------------------------------------------------------
 
 printf '<topology version="3.0"><object type="Machine"/></topology>' >v3.xml

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The parts of a node's picture: CPU sets, clean texts, limits, and this machine. */
 #include "topology/facts_parts.h"
+#include "topology/facts_root.h"
 #include "topology/limits.h"
 #include "topology/model_parts.h"
 #include "topology/print.h"
@@ -301,6 +302,103 @@ static void class_is_of_hardware(void **state)
     json_decref(other);
 }
 
+/* ---- what only root can read ---- */
+
+static void put_capability(unsigned char *config, size_t at, unsigned id, unsigned next,
+                           unsigned control)
+{
+    config[at] = (unsigned char)id;
+    config[at + 1] = (unsigned char)(id >> 8);
+    config[at + 2] = (unsigned char)(1 | (next & 0xf) << 4);
+    config[at + 3] = (unsigned char)(next >> 4);
+    config[at + 6] = (unsigned char)control;
+    config[at + 7] = (unsigned char)(control >> 8);
+}
+
+static void acs_of_a_configuration(void **state)
+{
+    (void)state;
+    unsigned char config[4096] = {0};
+    assert_int_equal(fc_acs_control(config, 64), -2);
+    assert_int_equal(fc_acs_control(config, 0), -2);
+    assert_int_equal(fc_acs_control(config, sizeof config), -1);
+    put_capability(config, 0x100, 0x0001, 0x148, 0);
+    put_capability(config, 0x148, 0x000d, 0x200, 0x001d);
+    put_capability(config, 0x200, 0x0019, 0, 0);
+    assert_int_equal(fc_acs_control(config, sizeof config), 0x1d);
+    assert_int_equal(fc_acs_control(config, 256), -1); /* the kernel gave no more */
+    /* a chain that bites its tail, and one that leads out */
+    put_capability(config, 0x148, 0x0002, 0x100, 0);
+    assert_int_equal(fc_acs_control(config, sizeof config), -1);
+    put_capability(config, 0x148, 0x0002, 0xffc, 0);
+    assert_int_equal(fc_acs_control(config, sizeof config), -1);
+    memset(config, 0xff, sizeof config); /* a device that is gone */
+    assert_int_equal(fc_acs_control(config, sizeof config), -1);
+}
+
+static void put_bytes(const char *path, const unsigned char *bytes, size_t n)
+{
+    char full[512];
+    tree_write(root, path, "");
+    snprintf(full, sizeof full, "%s%s", root, path);
+    FILE *file = fopen(full, "w");
+    assert_true(file && fwrite(bytes, 1, n, file) == n && fclose(file) == 0);
+}
+
+static json_t *privileged(void)
+{
+    const struct fc_source source = {.root = root};
+    struct fc_facts facts;
+    assert_int_equal(fc_facts_init(&facts, NULL), FC_OK);
+    fc_facts_privileged(&source, &facts);
+    json_t *both =
+        json_pack("{s:O, s:O}", "facts", facts.values, "gaps", facts.unreadable);
+    fc_facts_fini(&facts);
+    return both;
+}
+
+static void roots_file(void **state)
+{
+    (void)state;
+    const struct fc_source source = {.root = root};
+    unsigned char config[4096] = {0};
+    struct fc_error err;
+    json_t *json = NULL;
+    put_capability(config, 0x100, 0x000d, 0, 0x5);
+    put("/proc/sys/kernel/random/boot_id", "boot-1");
+    put("/sys/bus/pci/devices/0000:00:01.0/class", "0x060400");
+    put_bytes("/sys/bus/pci/devices/0000:00:01.0/config", config, sizeof config);
+    put("/sys/class/dmi/id/product_serial", "SN1");
+    assert_int_equal(fc_facts_root_file(&source, &json, &err), FC_OK);
+    char *text = json_dumps(json, 0);
+    json_decref(json);
+    assert_non_null(strstr(text, "\"control\": 5"));
+    put(FC_FACTS_ROOT_PATH, text);
+    free(text);
+    tree_mode(root, FC_FACTS_ROOT_PATH, 0644);
+    json_t *got = privileged();
+    const json_t *facts = json_object_get(got, "facts");
+    if (geteuid() == 0) {
+        assert_int_equal(json_array_size(json_object_get(facts, "root.acs")), 1);
+        assert_string_equal(json_string_value(json_object_get(facts, "dmi.serial")),
+                            "SN1");
+        assert_true(json_integer_value(json_object_get(facts, "root.age_s")) < 600);
+    } else { /* somebody else's file is not believed */
+        assert_null(json_object_get(facts, "root.acs"));
+    }
+    json_decref(got);
+    tree_mode(root, FC_FACTS_ROOT_PATH, 0666);
+    got = privileged();
+    assert_int_equal(json_object_size(json_object_get(got, "facts")), 0);
+    assert_non_null(json_object_get(json_object_get(got, "gaps"), "root.acs"));
+    json_decref(got);
+    tree_mode(root, FC_FACTS_ROOT_PATH, 0644);
+    put("/proc/sys/kernel/random/boot_id", "boot-2");
+    got = privileged();
+    assert_int_equal(json_object_size(json_object_get(got, "facts")), 0);
+    json_decref(got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +408,8 @@ int main(void)
         cmocka_unit_test(limits_of_links),
         cmocka_unit_test(limits_of_paths),
         cmocka_unit_test(this_machine),
+        cmocka_unit_test(acs_of_a_configuration),
+        cmocka_unit_test_setup_teardown(roots_file, make_node, remove_node),
         cmocka_unit_test_setup_teardown(facts_of_a_picture, make_node, remove_node),
         cmocka_unit_test_setup_teardown(class_is_of_hardware, make_node, remove_node),
     };
