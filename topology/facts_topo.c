@@ -164,6 +164,24 @@ static void set_class(const struct fc_topo *topo, struct fc_facts *out)
     fc_facts_text(out, "topo.class", hex);
 }
 
+/* A worker's line ends at 1 MiB, and the other facts need some of it. */
+static void set_picture(const struct fc_topo *topo, struct fc_facts *out)
+{
+    const size_t most = (size_t)256 << 10;
+    struct fc_gap gap;
+    json_t *picture = fc_topo_json(topo);
+    if (picture && json_dumpb(picture, NULL, 0, JSON_COMPACT) > most) {
+        json_decref(picture);
+        fc_gap_set(&gap, "unsupported",
+                   "no right helps: %zu PCI functions are too many "
+                   "for the journal",
+                   topo->pcis);
+        fc_facts_gap(out, "topo.picture", &gap);
+        return;
+    }
+    fc_facts_set(out, "topo.picture", picture);
+}
+
 static void set_all(const struct fc_topo *topo, struct fc_facts *out)
 {
     struct fc_gap gap;
@@ -185,7 +203,7 @@ static void set_all(const struct fc_topo *topo, struct fc_facts *out)
     fc_facts_set(out, "topo.ports", ports_json(topo));
     fc_facts_set(out, "topo.near", near_json(topo));
     fc_facts_set(out, "topo.odd", odd_json(topo));
-    fc_facts_set(out, "topo.picture", fc_topo_json(topo));
+    set_picture(topo, out);
 }
 
 void fc_facts_picture(const struct fc_source *source, struct fc_facts *out)

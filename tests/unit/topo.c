@@ -302,6 +302,21 @@ static void class_is_of_hardware(void **state)
     json_decref(other);
 }
 
+static void a_picture_too_large_is_a_gap(void **state)
+{
+    (void)state;
+    char path[128];
+    for (int i = 0; i < 2000; i++) {
+        snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.%d/class",
+                 i / 2048, i / 256 % 256, i / 8 % 32, i % 8);
+        put(path, "0x060400");
+    }
+    json_t *facts = picture_facts();
+    assert_null(json_object_get(facts, "topo.picture"));
+    assert_non_null(json_object_get(facts, "topo.gpus"));
+    json_decref(facts);
+}
+
 /* ---- what only root can read ---- */
 
 static void put_capability(unsigned char *config, size_t at, unsigned id, unsigned next,
@@ -411,6 +426,8 @@ int main(void)
         cmocka_unit_test(acs_of_a_configuration),
         cmocka_unit_test_setup_teardown(roots_file, make_node, remove_node),
         cmocka_unit_test_setup_teardown(facts_of_a_picture, make_node, remove_node),
+        cmocka_unit_test_setup_teardown(a_picture_too_large_is_a_gap, make_node,
+                                        remove_node),
         cmocka_unit_test_setup_teardown(class_is_of_hardware, make_node, remove_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
