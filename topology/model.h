@@ -148,6 +148,12 @@ struct fc_topo_peer {
     double GBps; /* each way, all links together; 0: unknown */
 };
 
+/* What the peers come to for two GPUs; a table of all pairs, made once. */
+struct fc_topo_pair {
+    int links; /* 0: none; -1: some, nobody says how many */
+    bool xgmi;
+};
+
 struct fc_topo_note {
     bool odd; /* an impossible value; else: something is unknown */
     char text[240];
@@ -172,6 +178,7 @@ struct fc_topo {
     size_t nics;
     struct fc_topo_peer *peer;
     size_t peers;
+    struct fc_topo_pair *pair; /* [gpus][gpus] */
     struct fc_topo_note *note;
     size_t notes;
     int hosts; /* host bridges; numbered from 0 */

@@ -270,6 +270,8 @@ enum fc_status fc_topo_relate(struct fc_topo *topo, struct fc_error *err)
         name_nic(topo, &topo->nic[i]);
     for (size_t i = 0; i < topo->gpus; i++)
         name_gpu(topo, &topo->gpu[i]);
+    if (status == FC_OK)
+        status = fc_topo_pairs(topo, err);
     fc_topo_fabric(topo);
     if (status == FC_OK)
         status = sort_nics(topo, err);
