@@ -11,6 +11,7 @@ src_libcli_a_SOURCES = \
 	src/bench_training.c \
 	src/cli.c src/cli.h \
 	src/cmd_bench.c \
+	src/cmd_facts.c \
 	src/cmd_judge.c \
 	src/cmd_list.c \
 	src/cmd_report.c \

@@ -129,6 +129,14 @@ bool fc_cpuset_intersects(const struct fc_cpuset *a, const struct fc_cpuset *b)
     return false;
 }
 
+bool fc_cpuset_contains(const struct fc_cpuset *whole, const struct fc_cpuset *part)
+{
+    for (size_t i = 0; i < FC_CPUSET_MAX / 64; i++)
+        if (part->word[i] & ~whole->word[i])
+            return false;
+    return true;
+}
+
 void fc_cpuset_merge(struct fc_cpuset *into, const struct fc_cpuset *from)
 {
     for (size_t i = 0; i < FC_CPUSET_MAX / 64; i++)

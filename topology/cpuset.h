@@ -29,6 +29,8 @@ size_t fc_cpuset_count(const struct fc_cpuset *set);
 /* The lowest member at or above `from`; -1: none. Collective: no. */
 int fc_cpuset_next(const struct fc_cpuset *set, int from);
 bool fc_cpuset_intersects(const struct fc_cpuset *a, const struct fc_cpuset *b);
+/* Every member of `part` is in `whole`. Collective: no. */
+bool fc_cpuset_contains(const struct fc_cpuset *whole, const struct fc_cpuset *part);
 void fc_cpuset_merge(struct fc_cpuset *into, const struct fc_cpuset *from);
 
 /* "0-3,8" into `out`; ends in "..." where `bytes` do not suffice. Collective: no. */

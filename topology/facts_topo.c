@@ -24,19 +24,29 @@ static json_t *text(const char *words)
     return *words ? json_string(words) : json_null();
 }
 
+/* The bridges above a function, nearest first: where ACS would redirect. */
+static json_t *above_json(const struct fc_topo *topo, int pci)
+{
+    json_t *list = json_array();
+    for (int up = topo->pci[pci].parent; up >= 0; up = topo->pci[up].parent)
+        json_array_append_new(list, json_string(topo->pci[up].bdf));
+    return list;
+}
+
 /* A GPU's or NIC's function and its link, now and at most. */
 static json_t *function_json(const struct fc_topo *topo, const char *what,
                              const char *name, int pci)
 {
     const struct fc_topo_pci *p = &topo->pci[pci];
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "what", what,
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "what", what,
                      "name", name, "bdf", p->bdf, "id",
                      p->vendor >= 0 ? json_sprintf("%04x:%04x", (unsigned)p->vendor,
                                                    (unsigned)p->device & 0xffff)
                                     : json_null(),
                      "GTps", known(p->link.GTps), "max_GTps", known(p->link.max_GTps),
                      "width", known(p->link.width), "max_width",
-                     known(p->link.max_width), "iommu", text(p->iommu));
+                     known(p->link.max_width), "iommu", text(p->iommu), "above",
+                     above_json(topo, pci));
 }
 
 static json_t *functions_json(const struct fc_topo *topo)
@@ -54,22 +64,40 @@ static json_t *functions_json(const struct fc_topo *topo)
     return list;
 }
 
-static json_t *ports_json(const struct fc_topo *topo)
+/* The index of the first GID that can be routed: RoCE v2 with an IPv4 address in it,
+ * and its number; null: there is none. */
+static json_t *routable_gid(const struct fc_topo_port *port)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < topo->nics; i++) {
-        const struct fc_topo_nic *nic = &topo->nic[i];
-        for (size_t j = 0; j < nic->ports; j++) {
-            const struct fc_topo_port *p = &nic->port[j];
-            json_array_append_new(
-                list,
-                json_pack("{s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "nic",
+    static const char mapped[] = "0000:0000:0000:0000:0000:ffff:";
+    for (size_t i = 0; i < port->gids; i++)
+        if (strstr(port->gid[i].type, "RoCE v2") &&
+            strncmp(port->gid[i].gid, mapped, sizeof mapped - 1) == 0)
+            return json_integer(port->gid[i].index);
+    return json_null();
+}
+
+static json_t *port_json(const struct fc_topo_nic *nic, const struct fc_topo_port *p)
+{
+    json_t *o = json_pack("{s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "nic",
                           nic->name, "port", p->number, "fabric",
                           nic->role == FC_NIC_FABRIC, "state", text(p->state), "layer",
                           text(p->layer), "Gbps", known(p->Gbps), "rate", text(p->rate),
-                          "board", text(nic->board), "firmware", text(nic->firmware)));
-        }
-    }
+                          "board", text(nic->board), "firmware", text(nic->firmware));
+    json_object_set_new(o, "pkeys", text(p->pkeys));
+    json_object_set_new(o, "mtu", nic->mtu > 0 ? json_integer(nic->mtu) : json_null());
+    json_object_set_new(o, "net_state", text(nic->net_state));
+    if (p->gids > 0 && strcmp(p->layer, "Ethernet") == 0)
+        json_object_set_new(o, "gid", routable_gid(p));
+    return o;
+}
+
+static json_t *ports_json(const struct fc_topo *topo)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < topo->nics; i++)
+        for (size_t j = 0; j < topo->nic[i].ports; j++)
+            json_array_append_new(list,
+                                  port_json(&topo->nic[i], &topo->nic[i].port[j]));
     return list;
 }
 
@@ -136,6 +164,24 @@ static void set_class(const struct fc_topo *topo, struct fc_facts *out)
     fc_facts_text(out, "topo.class", hex);
 }
 
+/* A worker's line ends at 1 MiB, and the other facts need some of it. */
+static void set_picture(const struct fc_topo *topo, struct fc_facts *out)
+{
+    const size_t most = (size_t)256 << 10;
+    struct fc_gap gap;
+    json_t *picture = fc_topo_json(topo);
+    if (picture && json_dumpb(picture, NULL, 0, JSON_COMPACT) > most) {
+        json_decref(picture);
+        fc_gap_set(&gap, "unsupported",
+                   "no right helps: %zu PCI functions are too many "
+                   "for the journal",
+                   topo->pcis);
+        fc_facts_gap(out, "topo.picture", &gap);
+        return;
+    }
+    fc_facts_set(out, "topo.picture", picture);
+}
+
 static void set_all(const struct fc_topo *topo, struct fc_facts *out)
 {
     struct fc_gap gap;
@@ -157,7 +203,7 @@ static void set_all(const struct fc_topo *topo, struct fc_facts *out)
     fc_facts_set(out, "topo.ports", ports_json(topo));
     fc_facts_set(out, "topo.near", near_json(topo));
     fc_facts_set(out, "topo.odd", odd_json(topo));
-    fc_facts_set(out, "topo.picture", fc_topo_json(topo));
+    set_picture(topo, out);
 }
 
 void fc_facts_picture(const struct fc_source *source, struct fc_facts *out)

@@ -10,6 +10,7 @@ topology_libtopology_a_SOURCES = \
 	topology/facts_parts.h \
 	topology/facts_rank.c \
 	topology/facts_read.c topology/facts_read.h \
+	topology/facts_root.c topology/facts_root.h \
 	topology/facts_topo.c \
 	topology/facts_virt.c \
 	topology/limits.c topology/limits.h \
@@ -32,5 +33,6 @@ topology_libtopology_a_SOURCES = \
 	topology/read_sys_nic.c \
 	topology/relate.c \
 	topology/svg_layout.c topology/svg_layout.h \
+	topology/tier.c topology/tier.h \
 	topology/tree.c topology/tree.h
 FC_LIBS += topology/libtopology.a

@@ -118,6 +118,7 @@ void fc_topo_close(struct fc_topo *topo)
     free(topo->gpu);
     free(topo->nic);
     free(topo->peer);
+    free(topo->pair);
     free(topo->note);
     free(topo->hwloc_xml);
     free(topo);

@@ -148,6 +148,12 @@ struct fc_topo_peer {
     double GBps; /* each way, all links together; 0: unknown */
 };
 
+/* What the peers come to for two GPUs; a table of all pairs, made once. */
+struct fc_topo_pair {
+    int links; /* 0: none; -1: some, nobody says how many */
+    bool xgmi;
+};
+
 struct fc_topo_note {
     bool odd; /* an impossible value; else: something is unknown */
     char text[240];
@@ -157,6 +163,7 @@ struct fc_topo {
     enum fc_topo_kind kind;
     char source[240]; /* "live", or the path as it was given */
     char host_name[64], machine[96];
+    char hypervisor[48], container[48];     /* "none"; "": not told */
     int64_t packages_n, cores, pus, numa_n; /* -1: unknown */
     bool gpus_known, nics_known;            /* false: the source cannot tell which */
     struct fc_topo_package *package;
@@ -171,13 +178,15 @@ struct fc_topo {
     size_t nics;
     struct fc_topo_peer *peer;
     size_t peers;
+    struct fc_topo_pair *pair; /* [gpus][gpus] */
     struct fc_topo_note *note;
     size_t notes;
     int hosts; /* host bridges; numbered from 0 */
     bool
         ports_told; /* the tree holds each port of a switch (else one entry a switch) */
     int rails;
-    char *hwloc_xml; /* asked for and offered by the source; else NULL */
+    bool links_known; /* the source would tell of links between GPUs */
+    char *hwloc_xml;  /* asked for and offered by the source; else NULL */
 };
 
 struct fc_topo_source {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Which reader a source needs: by what the file holds, not by its name. */
+#include "topology/facts_parts.h"
 #include "topology/model_parts.h"
 
 #include <errno.h>
@@ -113,6 +114,23 @@ static enum fc_status read_xml(struct fc_topo *topo, const char *text, size_t le
     return status;
 }
 
+/* How the machine is virtual; a tree in JSON is not looked at. */
+static enum fc_status read_virt(struct fc_topo *topo, const struct fc_tree *tree,
+                                struct fc_error *err)
+{
+    struct fc_facts facts;
+    enum fc_status status = tree->json ? FC_UNSUPPORTED : fc_facts_init(&facts, err);
+    if (status != FC_OK)
+        return status == FC_UNSUPPORTED ? FC_OK : status;
+    fc_facts_virt(&tree->source, &facts);
+    fc_topo_text(topo->hypervisor, sizeof topo->hypervisor,
+                 json_string_value(json_object_get(facts.values, "virt.hypervisor")));
+    fc_topo_text(topo->container, sizeof topo->container,
+                 json_string_value(json_object_get(facts.values, "virt.container")));
+    fc_facts_fini(&facts);
+    return FC_OK;
+}
+
 static enum fc_status read_tree(struct fc_topo *topo, const struct fc_tree *tree,
                                 bool want_xml, struct fc_error *err)
 {
@@ -126,6 +144,8 @@ static enum fc_status read_tree(struct fc_topo *topo, const struct fc_tree *tree
         status = fc_topo_read_sys_gpus(topo, tree, err);
     if (status == FC_OK)
         status = fc_topo_read_sys_nics(topo, tree, err);
+    if (status == FC_OK)
+        status = read_virt(topo, tree, err);
     if (fc_tree_read(tree, text, sizeof text, "/proc/sys/kernel/hostname"))
         fc_topo_text(topo->host_name, sizeof topo->host_name, text);
     if (fc_tree_read(tree, text, sizeof text, "/sys/class/dmi/id/product_name"))

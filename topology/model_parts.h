@@ -83,7 +83,9 @@ enum fc_status fc_topo_read_sys_nics(struct fc_topo *topo, const struct fc_tree 
 /* After a reader: order, roles, virtual functions, fabric, affinity, rails, oddities.
  * */
 enum fc_status fc_topo_relate(struct fc_topo *topo, struct fc_error *err) FC_MUST_USE;
-/* Parts of it: which NICs are the fabric; who is near whom, and the rails. */
+/* Parts of it: links between GPUs; which NICs are the fabric; who is near whom, and the
+ * rails. */
+enum fc_status fc_topo_pairs(struct fc_topo *topo, struct fc_error *err) FC_MUST_USE;
 void fc_topo_fabric(struct fc_topo *topo);
 void fc_topo_rails(struct fc_topo *topo);
 

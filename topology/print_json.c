@@ -2,6 +2,7 @@
 /* The picture as JSON: unknown numbers are null, unknown texts are left out. */
 #include "topology/limits.h"
 #include "topology/print.h"
+#include "topology/tier.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -241,6 +242,19 @@ static json_t *rail_json(const struct fc_topo *topo, size_t rail)
     return json_null();
 }
 
+static json_t *tier_json(const struct fc_topo *topo)
+{
+    struct fc_tier tier = fc_tier_of(topo);
+    json_t *suits = json_array();
+    for (size_t i = 0; i < FC_TIER_WORKLOADS; i++)
+        json_array_append_new(suits, json_pack("{s:s, s:s, s:s}", "workload",
+                                               tier.workload[i].name, "suits",
+                                               fc_suits_name(tier.workload[i].suits),
+                                               "reason", tier.workload[i].reason));
+    return json_pack("{s:s, s:s, s:s, s:o}", "isolation", tier.isolation, "inside",
+                     tier.inside, "outside", tier.outside, "suits", suits);
+}
+
 json_t *fc_topo_json(const struct fc_topo *topo)
 {
     LIST(gpus, topo->gpus, gpu_json);
@@ -263,6 +277,10 @@ json_t *fc_topo_json(const struct fc_topo *topo)
         return NULL;
     json_object_set_new(json, "kind", json_string(fc_topo_kind_name(topo->kind)));
     json_object_set_new(json, "ports_told", json_boolean(topo->ports_told));
+    json_object_set_new(json, "links_known", json_boolean(topo->links_known));
+    json_object_set_new(json, "tier", tier_json(topo));
+    put_text(json, "hypervisor", topo->hypervisor);
+    put_text(json, "container", topo->container);
     put_text(json, "host", topo->host_name);
     put_text(json, "machine", topo->machine);
     json_object_set_new(json, "unknown", notes_json(topo, false));

@@ -3,6 +3,7 @@
  * or odd. Bridges in a row without a branch are one line. */
 #include "topology/limits.h"
 #include "topology/print.h"
+#include "topology/tier.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,17 @@ static void put_links(const struct page *page)
     fprintf(page->out, "  (%s)\n", limit.basis);
 }
 
+static void put_tier(const struct page *page)
+{
+    struct fc_tier tier = fc_tier_of(page->topo);
+    FILE *out = page->out;
+    fprintf(out, "\nwhat it is\n  isolation  %s\n  inside     %s\n  outside    %s\n",
+            tier.isolation, tier.inside, tier.outside);
+    for (size_t i = 0; i < FC_TIER_WORKLOADS; i++)
+        fprintf(out, "  %-21s %s: %s\n", tier.workload[i].name,
+                fc_suits_name(tier.workload[i].suits), tier.workload[i].reason);
+}
+
 static void put_notes(const struct page *page)
 {
     const struct fc_topo *topo = page->topo;
@@ -272,6 +284,7 @@ enum fc_status fc_topo_print_text(const struct fc_topo *topo, FILE *out,
     put_places(&page);
     put_links(&page);
     put_near(&page);
+    put_tier(&page);
     put_notes(&page);
     free(page.shown);
     free(page.done);

@@ -12,6 +12,7 @@
 #include "topology/model_parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 66 };
@@ -88,32 +89,40 @@ static enum fc_topo_near near_without_links(const struct fc_topo *topo, size_t a
     return topo->numa_n == 1 ? FC_NEAR_NODE : FC_NEAR_UNKNOWN;
 }
 
-static int links_to_switches(const struct fc_topo *topo, int gpu)
+/* Links that a peer's own side tells, and those of both to NVSwitches. */
+enum fc_status fc_topo_pairs(struct fc_topo *topo, struct fc_error *err)
 {
-    int links = 0;
+    size_t n = topo->gpus;
+    int to_switch[FC_TOPO_MAX_GPUS] = {0};
+    topo->pair = calloc(n * n + 1, sizeof *topo->pair);
+    if (!topo->pair)
+        return fc_topo_full(err);
     for (size_t i = 0; i < topo->peers; i++) {
         const struct fc_topo_peer *p = &topo->peer[i];
-        if (p->gpu != gpu || p->kind != FC_PEER_SWITCH)
+        if (p->kind == FC_PEER_SWITCH)
+            to_switch[p->gpu] += p->links;
+        if (p->kind != FC_PEER_GPU)
             continue;
-        links += p->links;
+        struct fc_topo_pair *pair = &topo->pair[(size_t)p->gpu * n + (size_t)p->peer];
+        pair->xgmi = p->xgmi;
+        if (p->links > 0)
+            pair->links = pair->links > 0 ? pair->links + p->links : p->links;
+        else if (pair->links == 0)
+            pair->links = -1;
     }
-    return links;
-}
-
-/* As `a` tells it; 0: it tells none. */
-static int direct_links(const struct fc_topo *topo, int a, int b, bool *out_xgmi)
-{
-    int links = 0;
-    bool unknown = false;
-    for (size_t i = 0; i < topo->peers; i++) {
-        const struct fc_topo_peer *p = &topo->peer[i];
-        if (p->gpu != a || p->peer != b)
-            continue;
-        links += p->links;
-        unknown |= p->links == 0;
-        *out_xgmi = p->xgmi;
-    }
-    return links > 0 ? links : unknown ? -1 : 0;
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b < a; b++) {
+            struct fc_topo_pair *x = &topo->pair[a * n + b],
+                                *y = &topo->pair[b * n + a];
+            int least = to_switch[a] < to_switch[b] ? to_switch[a] : to_switch[b];
+            if (x->links == 0) /* one side is enough */
+                *x = *y;
+            if (x->links == 0 && least > 0)
+                x->links = least;
+            if (y->links == 0)
+                *y = *x;
+        }
+    return FC_OK;
 }
 
 int fc_topo_links(const struct fc_topo *topo, size_t a, size_t b, bool *out_xgmi)
@@ -121,16 +130,8 @@ int fc_topo_links(const struct fc_topo *topo, size_t a, size_t b, bool *out_xgmi
     *out_xgmi = false;
     if (a >= topo->gpus || b >= topo->gpus || a == b)
         return 0;
-    int direct = direct_links(topo, (int)a, (int)b, out_xgmi);
-    if (direct == 0)
-        direct = direct_links(topo, (int)b, (int)a, out_xgmi);
-    if (direct != 0)
-        return direct;
-    int from = links_to_switches(topo, (int)a);
-    int to = links_to_switches(topo, (int)b);
-    if (from > 0 && to > 0)
-        return from < to ? from : to;
-    return 0;
+    *out_xgmi = topo->pair[a * topo->gpus + b].xgmi;
+    return topo->pair[a * topo->gpus + b].links;
 }
 
 enum fc_topo_near fc_topo_near(const struct fc_topo *topo, size_t a, size_t b)

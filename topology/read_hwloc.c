@@ -471,6 +471,7 @@ enum fc_status fc_topo_read_hwloc_xml(struct fc_topo *topo, xmlNode *root,
                 strcmp(name, "XGMIBandwidth") == 0)
                 status = read_bandwidths(&w, root, n, name[0] == 'X');
         }
+    topo->links_known = topo->peers > 0;
     topo->packages_n = w.packages;
     topo->cores = w.cores;
     topo->pus = w.pus;

@@ -314,6 +314,7 @@ enum fc_status fc_topo_read_nccl_xml(struct fc_topo *topo, xmlNode *root,
     if (status != FC_OK)
         return status;
     resolve_peers(topo);
+    topo->links_known = topo->peers > 0; /* NCCL adds NVLinks to files without any */
     count_cpus(topo);
     size_t unclassed = 0;
     for (size_t i = 0; i < topo->pcis; i++)

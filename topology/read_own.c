@@ -291,6 +291,9 @@ enum fc_status fc_topo_read_own(struct fc_topo *topo, const json_t *json,
         status = read_gpus(topo, json, err);
     if (status == FC_OK)
         status = read_nics(topo, json, err);
+    TEXT(topo->hypervisor, json, "hypervisor");
+    TEXT(topo->container, json, "container");
+    topo->links_known = json_is_true(json_object_get(json, "links_known"));
     TEXT(topo->host_name, json, "host");
     TEXT(topo->machine, json, "machine");
     topo->packages_n = small(counts, "packages");

@@ -81,8 +81,22 @@ static enum fc_status export(struct fc_topo *topo, hwloc_topology_t hwloc,
     return topo->hwloc_xml ? FC_OK : fc_topo_full(err);
 }
 
-/* Without hwloc's x86 part, which would bind itself to every core in turn. Cores that a
- * control group keeps from us are counted: they are the node's. */
+/* Without hwloc's x86 part, which would bind itself to every core in turn, and without
+ * those that load drivers' libraries, which may hang. */
+static bool leave_out_parts(hwloc_topology_t hwloc)
+{
+    static const char *const parts[] = {"x86",  "opencl", "gl",        "cuda",
+                                        "nvml", "rsmi",   "levelzero", "pci"};
+    /* hwloc does not mind the names of parts that it was built without */
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (hwloc_topology_set_components(
+                hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, parts[i]) != 0 &&
+            i == 0)
+            return false;
+    return true;
+}
+
+/* Cores that a control group keeps from us are counted: they are the node's. */
 enum fc_status fc_topo_read_live_cpus(struct fc_topo *topo, bool want_xml,
                                       struct fc_error *err)
 {
@@ -90,8 +104,7 @@ enum fc_status fc_topo_read_live_cpus(struct fc_topo *topo, bool want_xml,
     if (hwloc_topology_init(&hwloc) != 0)
         return fc_fail(err, FC_IO, "hwloc: %s", strerror(errno));
     enum fc_status status = FC_OK;
-    if (hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
-                                      "x86") != 0 ||
+    if (!leave_out_parts(hwloc) ||
         hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
         (want_xml && hwloc_topology_set_io_types_filter(
                          hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0) ||

@@ -207,6 +207,26 @@ static void name_gpu(const struct fc_topo *topo, struct fc_topo_gpu *gpu)
                                          : "");
 }
 
+/* A virtual machine's cells may contradict its sockets; hwloc then drops the nodes. */
+static void check_nesting(struct fc_topo *topo)
+{
+    char cpus[48];
+    for (size_t i = 0; i < topo->numas; i++)
+        for (size_t j = 0; j < topo->packages; j++) {
+            const struct fc_cpuset *numa = &topo->numa[i].cpus,
+                                   *package = &topo->package[j].cpus;
+            if (!fc_cpuset_intersects(numa, package) ||
+                fc_cpuset_contains(package, numa) || fc_cpuset_contains(numa, package))
+                continue;
+            fc_cpuset_print(numa, cpus, sizeof cpus);
+            fc_topo_odd(topo,
+                        "NUMA node %d (CPUs %s) cuts across packages: the virtual "
+                        "machine's or the firmware's definition is wrong",
+                        topo->numa[i].os_index, cpus);
+            break;
+        }
+}
+
 static void check_numbers(struct fc_topo *topo)
 {
     if (topo->cores > topo->pus && topo->pus >= 0)
@@ -250,12 +270,15 @@ enum fc_status fc_topo_relate(struct fc_topo *topo, struct fc_error *err)
         name_nic(topo, &topo->nic[i]);
     for (size_t i = 0; i < topo->gpus; i++)
         name_gpu(topo, &topo->gpu[i]);
+    if (status == FC_OK)
+        status = fc_topo_pairs(topo, err);
     fc_topo_fabric(topo);
     if (status == FC_OK)
         status = sort_nics(topo, err);
     if (status != FC_OK)
         return status;
     check_numbers(topo);
+    check_nesting(topo);
     fc_topo_rails(topo);
     return FC_OK;
 }

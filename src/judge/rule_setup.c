@@ -126,6 +126,62 @@ void fc_rule_topo_iommu(const struct fc_case *c)
     report_nodes(c, &f, translates, false, "the IOMMU translates what GPUs send");
 }
 
+/* ACS bits that turn peer traffic around: request redirect, completion redirect,
+ * upstream forwarding, egress control. Source validation alone (bit 0) is harmless. */
+static bool redirects(const json_t *acs, const char *bdf, int64_t *out_control)
+{
+    const int64_t harmful = 0x3c;
+    for (size_t i = 0; i < json_array_size(acs); i++) {
+        const json_t *o = json_array_get(acs, i);
+        int64_t control = json_is_object(o) ? fc_ev_int(o, "control", 0, 0xffff, 0) : 0;
+        if (control & harmful && strcmp(text(o, "bdf"), bdf) == 0) {
+            *out_control = control;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first bridge above a GPU of the node that redirects; "": none. */
+static const char *redirecting_bridge(const struct fc_evidence *ev, size_t node,
+                                      int64_t *out_control)
+{
+    const json_t *acs = array_of(ev, node, "root.acs");
+    const json_t *list = array_of(ev, node, "topo.functions");
+    for (size_t i = 0; acs && i < json_array_size(list); i++) {
+        const json_t *o = json_array_get(list, i);
+        if (!json_is_object(o) || strcmp(text(o, "what"), "gpu") != 0)
+            continue;
+        const json_t *above = json_object_get(o, "above");
+        for (size_t j = 0; j < json_array_size(above); j++) {
+            const char *bdf = json_string_value(json_array_get(above, j));
+            if (bdf && redirects(acs, bdf, out_control))
+                return bdf;
+        }
+    }
+    return "";
+}
+
+void fc_rule_topo_acs(const struct fc_case *c)
+{
+    for (size_t i = 0; i < c->ev->nodes; i++) {
+        int64_t control = 0;
+        const char *bdf = redirecting_bridge(c->ev, i, &control);
+        struct fc_finding f = base_of(c, FC_SEV_WARN, i);
+        f.cause =
+            "ACS redirects peer traffic of GPUs through the root complex, where it "
+            "is slow or hangs";
+        f.remedy =
+            "clear ReqRedir, CmpltRedir and UpstreamFwd on all bridges above GPUs "
+            "and NICs (setpci), or switch ACS off in the firmware's setup";
+        if (*bdf)
+            fc_find(c->out, &f,
+                    "bridge %s, which is above a GPU, redirects peer traffic (ACSCtl "
+                    "0x%04llx)",
+                    fc_clip(bdf).s, (unsigned long long)control);
+    }
+}
+
 void fc_rule_topo_odd(const struct fc_case *c)
 {
     for (size_t i = 0; i < c->ev->nodes; i++) {

@@ -354,6 +354,80 @@ void fc_rule_topo_firmware(const struct fc_case *c)
     free(all.item);
 }
 
+/* ---- what ports are set to ---- */
+
+static void say_setting(const struct fc_case *c, const struct item *p,
+                        const struct item *usual, size_t alike, const char *what,
+                        const char *remedy)
+{
+    struct fc_finding finding = base_of(c, FC_SEV_WARN, p->node);
+    bool words = p->word[0];
+    char mine[32], most[32];
+    snprintf(mine, sizeof mine, "%g", p->number);
+    snprintf(most, sizeof most, "%g", usual->number);
+    finding.cause = "a port, an interface or a subnet that is set up differently";
+    finding.remedy = remedy;
+    fc_find(c->out, &finding, "%s of %s is %s, of %zu like it %s", what,
+            fc_clip(text(p->o, "nic")).s, words ? fc_clip(p->word).s : mine, alike,
+            words ? fc_clip(usual->word).s : most);
+}
+
+static void say_mtu(const struct fc_case *c, const struct item *p,
+                    const struct item *usual, size_t alike)
+{
+    say_setting(c, p, usual, alike, "the MTU",
+                "set one MTU on all interfaces and switch ports of the fabric");
+}
+
+static void say_pkeys(const struct fc_case *c, const struct item *p,
+                      const struct item *usual, size_t alike)
+{
+    say_setting(c, p, usual, alike, "the table of P_Keys",
+                "put the port into the partition of the others at the subnet manager");
+}
+
+static void say_interface(const struct fc_case *c, const struct item *p,
+                          const struct item *usual, size_t alike)
+{
+    say_setting(c, p, usual, alike, "the interface's state", "bring the interface up");
+}
+
+static void say_gid(const struct fc_case *c, const struct item *p,
+                    const struct item *usual, size_t alike)
+{
+    say_setting(
+        c, p, usual, alike, "the index of the RoCE v2 GID",
+        "give each interface its address before others, or choose GIDs by type, "
+        "not by index");
+}
+
+static void compare_ports(const struct fc_case *c, const char *key, bool is_word,
+                          say_fn say)
+{
+    struct items all = collect(c, "topo.ports");
+    for (size_t i = 0; i < all.count; i++) {
+        struct item *p = &all.item[i];
+        const json_t *value = json_object_get(p->o, key);
+        if (!is_fabric(p) || !is_active(p)) /* a port that is down reports nonsense */
+            continue;
+        p->kind = text(p->o, "layer");
+        if (is_word)
+            p->word = text(p->o, key);
+        else if (json_is_number(value))
+            p->number = json_number_value(value);
+    }
+    compare(c, &all, say);
+    free(all.item);
+}
+
+void fc_rule_topo_settings(const struct fc_case *c)
+{
+    compare_ports(c, "mtu", false, say_mtu);
+    compare_ports(c, "pkeys", true, say_pkeys);
+    compare_ports(c, "net_state", true, say_interface);
+    compare_ports(c, "gid", false, say_gid);
+}
+
 /* ---- counts ---- */
 
 enum { MOST_DEVICES = 4096 };

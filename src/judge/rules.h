@@ -87,10 +87,12 @@ void fc_rule_topo_link(const struct fc_case *c);
 void fc_rule_topo_port(const struct fc_case *c);
 void fc_rule_topo_rate(const struct fc_case *c);
 void fc_rule_topo_firmware(const struct fc_case *c);
+void fc_rule_topo_settings(const struct fc_case *c);
 void fc_rule_topo_count(const struct fc_case *c);
 /* rule_setup.c: is each node set up for what its hardware is for? */
 void fc_rule_topo_locality(const struct fc_case *c);
 void fc_rule_topo_iommu(const struct fc_case *c);
+void fc_rule_topo_acs(const struct fc_case *c);
 void fc_rule_topo_odd(const struct fc_case *c);
 void fc_rule_topo_flat(const struct fc_case *c);
 void fc_rule_setup_memlock(const struct fc_case *c);

@@ -214,6 +214,12 @@ for f in 11:00.0 12:00.0; do
 done
 ok "bridges above themselves are cut and flagged" says loop \
     '(.odd | map(test("its own bridge")) | any) and .counts.gpus == 2'
+cp -a tree cut
+put cut/sys/devices/system/node/node0/cpumap 7
+put cut/sys/devices/system/node/node1/cpumap 8
+ok "a NUMA node that cuts across packages is flagged" says cut \
+    '.odd | map(test("NUMA node 0 .CPUs 0-2. cuts across packages")) | any'
+ok "others are not" says tree '.odd == []'
 cp -a tree lost
 rm -r lost/sys/bus/pci/devices/0000:14:00.0
 ok "a GPU that only the driver still knows is flagged" says lost \
@@ -233,6 +239,20 @@ ok "and of a captured tree: 2 packages, 3 NUMA nodes, 4 threads" \
 ok "this machine, all formats" all_formats
 ok "its threads are the kernel's" eval \
     '[ "$(jq .counts.pus out.json)" = "$(getconf _NPROCESSORS_CONF)" ] || [ "$(jq .counts.pus out.json)" = "$(getconf _NPROCESSORS_ONLN)" ]'
+
+# ---- what a node is for ----------------------------------------------------------------------
+
+suits() { # FILE WORKLOADS: "yes no unknown yes", in the order of the list
+    says "$1" '[.tier.suits[].suits] | join(" ") == "'"$2"'"'
+}
+ok "NVSwitch and a rail for each GPU: for everything" suits "$big" "yes yes yes yes"
+ok "how it is connected, in words" says "$big" \
+    '.tier.inside == "NVSwitch between all 8 GPUs (NV18)" and
+     .tier.outside == "InfiniBand, 8 NICs, 3200 Gb/s together"'
+ok "links, but no RDMA: for one node" suits "$xgmi" "no yes yes yes"
+ok "rates and links are not told: unknown" suits "$many" "unknown unknown yes yes"
+ok "nothing is told: unknown" suits "$fixtures/nccl-without-classes.xml" \
+    "unknown unknown unknown unknown"
 
 # ---- our own JSON, and journals --------------------------------------------------------------
 
@@ -265,6 +285,28 @@ jq '.gpus[0].bdf = "0000:ee:00.0"' picture.json >moved.json
 ok "a picture whose GPU is nowhere" refused "GPU 0 is not among" --from moved.json
 jq '.peers[0].gpu = 99' picture.json >peer.json
 ok "a picture whose link leads nowhere" refused "link 0 leads" --from peer.json
+
+# ---- facts: what only root can read ---------------------------------------------------------
+
+facts() { timeout 20 "$fabricheck" facts "$@"; }
+facts_are_whole() { # FILE
+    jq -e '.schema == "fabricheck-facts/1" and (.boot_id | length > 0) and
+        ((.facts + .unreadable) | has("root.acs") and has("dmi.serial"))' "$1" >/dev/null
+}
+ok "facts on standard output" eval 'facts -o - >facts.json && facts_are_whole facts.json'
+ok "facts into a new folder" eval 'facts -o new/facts.json && facts_are_whole new/facts.json'
+ok "that nobody else may write" test "$(stat -c %a new/facts.json)" = 644
+echo old >new/facts.json
+ok "and anew, leaving nothing beside it" eval \
+    'facts -o new/facts.json && facts_are_whole new/facts.json && [ "$(ls new)" = facts.json ]'
+refused_facts() { # PATTERN ARGS…
+    local pattern=$1
+    shift
+    facts "$@" >out 2>err
+    [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] && grep -q -- "$pattern" err
+}
+ok "facts into what is no folder" refused_facts "-o: 'picture/x'" -o picture/x/facts.json
+ok "facts without a name" refused_facts "name is missing" -o ""
 
 # ---- what is refused ------------------------------------------------------------------------
 

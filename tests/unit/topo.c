@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The parts of a node's picture: CPU sets, clean texts, limits, and this machine. */
+#include "topology/facts_parts.h"
+#include "topology/facts_root.h"
 #include "topology/limits.h"
 #include "topology/model_parts.h"
 #include "topology/print.h"
 
-#include <hwloc.h>
+#include "tests/unit/tree.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -193,12 +196,239 @@ static void this_machine(void **state)
     fc_topo_close(NULL);
 }
 
+/* ---- the picture as facts ---- */
+
+static char root[64];
+
+static void put(const char *path, const char *value)
+{
+    tree_write(root, path, value);
+}
+
+#define NIC "/sys/bus/pci/devices/0000:02:00.0"
+#define PORT NIC "/infiniband/mlx5_0/ports/1"
+#define GPU "/sys/bus/pci/devices/0000:01:00.0"
+
+static int make_node(void **state)
+{
+    (void)state;
+    tree_make(root, sizeof root);
+    put("/sys/devices/system/cpu/cpu0/topology/physical_package_id", "0");
+    put("/sys/devices/system/node/node0/cpumap", "1");
+    put(GPU "/class", "0x030200");
+    put(GPU "/vendor", "0x10de");
+    put(GPU "/device", "0x2330");
+    put(GPU "/max_link_speed", "32.0 GT/s PCIe");
+    put(GPU "/max_link_width", "16");
+    put(GPU "/current_link_speed", "32.0 GT/s PCIe");
+    put(GPU "/current_link_width", "16");
+    put(NIC "/class", "0x020000");
+    put(NIC "/vendor", "0x15b3");
+    put(NIC "/device", "0x1021");
+    put(NIC "/net/eth2/mtu", "9000");
+    put(NIC "/net/eth2/operstate", "up");
+    put(NIC "/infiniband/mlx5_0/board_id", "MT_1");
+    put(PORT "/state", "4: ACTIVE");
+    put(PORT "/link_layer", "Ethernet");
+    put(PORT "/rate", "400 Gb/sec (4X NDR)");
+    put(PORT "/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001");
+    put(PORT "/gid_attrs/types/0", "RoCE v2");
+    put(PORT "/gids/1", "0000:0000:0000:0000:0000:ffff:c000:0201");
+    put(PORT "/gid_attrs/types/1", "IB/RoCE v1");
+    put(PORT "/gids/2", "0000:0000:0000:0000:0000:ffff:c000:0201");
+    put(PORT "/gid_attrs/types/2", "RoCE v2");
+    return 0;
+}
+
+static int remove_node(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    return 0;
+}
+
+static json_t *picture_facts(void)
+{
+    const struct fc_source source = {.root = root};
+    struct fc_facts facts;
+    assert_int_equal(fc_facts_init(&facts, NULL), FC_OK);
+    fc_facts_picture(&source, &facts);
+    assert_int_equal(fc_facts_check(&facts, NULL), FC_OK);
+    json_t *values = json_incref(facts.values);
+    fc_facts_fini(&facts);
+    return values;
+}
+
+static void facts_of_a_picture(void **state)
+{
+    (void)state;
+    json_t *facts = picture_facts();
+    assert_int_equal(json_integer_value(json_object_get(facts, "topo.gpus")), 1);
+    assert_int_equal(json_integer_value(json_object_get(facts, "topo.nics")), 1);
+    assert_string_equal(json_string_value(json_object_get(facts, "topo.rails")),
+                        "mlx5_0");
+    const json_t *port = json_array_get(json_object_get(facts, "topo.ports"), 0);
+    assert_true(json_is_true(json_object_get(port, "fabric")));
+    assert_int_equal(json_integer_value(json_object_get(port, "gid")), 2);
+    assert_int_equal(json_integer_value(json_object_get(port, "mtu")), 9000);
+    assert_string_equal(json_string_value(json_object_get(port, "net_state")), "up");
+    assert_string_equal(json_string_value(json_object_get(port, "state")), "ACTIVE");
+    assert_int_equal(json_array_size(json_object_get(facts, "topo.functions")), 2);
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(facts, "topo.near"), 0)),
+        "NODE");
+    assert_non_null(json_object_get(json_object_get(facts, "topo.picture"), "counts"));
+    json_decref(facts);
+}
+
+static void class_is_of_hardware(void **state)
+{
+    (void)state;
+    json_t *before = picture_facts();
+    /* how it is today is no part of it: an idle link, a port that is down */
+    put(GPU "/current_link_speed", "2.5 GT/s PCIe");
+    put(GPU "/current_link_width", "8");
+    put(PORT "/state", "1: DOWN");
+    put(NIC "/net/eth2/mtu", "1500");
+    json_t *today = picture_facts();
+    assert_true(json_equal(json_object_get(before, "topo.class"),
+                           json_object_get(today, "topo.class")));
+    put(GPU "/max_link_width", "8");
+    json_t *other = picture_facts();
+    assert_false(json_equal(json_object_get(before, "topo.class"),
+                            json_object_get(other, "topo.class")));
+    json_decref(before);
+    json_decref(today);
+    json_decref(other);
+}
+
+static void a_picture_too_large_is_a_gap(void **state)
+{
+    (void)state;
+    char path[128];
+    for (int i = 0; i < 2000; i++) {
+        snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.%d/class",
+                 i / 2048, i / 256 % 256, i / 8 % 32, i % 8);
+        put(path, "0x060400");
+    }
+    json_t *facts = picture_facts();
+    assert_null(json_object_get(facts, "topo.picture"));
+    assert_non_null(json_object_get(facts, "topo.gpus"));
+    json_decref(facts);
+}
+
+/* ---- what only root can read ---- */
+
+static void put_capability(unsigned char *config, size_t at, unsigned id, unsigned next,
+                           unsigned control)
+{
+    config[at] = (unsigned char)id;
+    config[at + 1] = (unsigned char)(id >> 8);
+    config[at + 2] = (unsigned char)(1 | (next & 0xf) << 4);
+    config[at + 3] = (unsigned char)(next >> 4);
+    config[at + 6] = (unsigned char)control;
+    config[at + 7] = (unsigned char)(control >> 8);
+}
+
+static void acs_of_a_configuration(void **state)
+{
+    (void)state;
+    unsigned char config[4096] = {0};
+    assert_int_equal(fc_acs_control(config, 64), -2);
+    assert_int_equal(fc_acs_control(config, 0), -2);
+    assert_int_equal(fc_acs_control(config, sizeof config), -1);
+    put_capability(config, 0x100, 0x0001, 0x148, 0);
+    put_capability(config, 0x148, 0x000d, 0x200, 0x001d);
+    put_capability(config, 0x200, 0x0019, 0, 0);
+    assert_int_equal(fc_acs_control(config, sizeof config), 0x1d);
+    assert_int_equal(fc_acs_control(config, 256), -1); /* the kernel gave no more */
+    /* a chain that bites its tail, and one that leads out */
+    put_capability(config, 0x148, 0x0002, 0x100, 0);
+    assert_int_equal(fc_acs_control(config, sizeof config), -1);
+    put_capability(config, 0x148, 0x0002, 0xffc, 0);
+    assert_int_equal(fc_acs_control(config, sizeof config), -1);
+    memset(config, 0xff, sizeof config); /* a device that is gone */
+    assert_int_equal(fc_acs_control(config, sizeof config), -1);
+}
+
+static void put_bytes(const char *path, const unsigned char *bytes, size_t n)
+{
+    char full[512];
+    tree_write(root, path, "");
+    snprintf(full, sizeof full, "%s%s", root, path);
+    FILE *file = fopen(full, "w");
+    assert_true(file && fwrite(bytes, 1, n, file) == n && fclose(file) == 0);
+}
+
+static json_t *privileged(void)
+{
+    const struct fc_source source = {.root = root};
+    struct fc_facts facts;
+    assert_int_equal(fc_facts_init(&facts, NULL), FC_OK);
+    fc_facts_privileged(&source, &facts);
+    json_t *both =
+        json_pack("{s:O, s:O}", "facts", facts.values, "gaps", facts.unreadable);
+    fc_facts_fini(&facts);
+    return both;
+}
+
+static void roots_file(void **state)
+{
+    (void)state;
+    const struct fc_source source = {.root = root};
+    unsigned char config[4096] = {0};
+    struct fc_error err;
+    json_t *json = NULL;
+    put_capability(config, 0x100, 0x000d, 0, 0x5);
+    put("/proc/sys/kernel/random/boot_id", "boot-1");
+    put("/sys/bus/pci/devices/0000:00:01.0/class", "0x060400");
+    put_bytes("/sys/bus/pci/devices/0000:00:01.0/config", config, sizeof config);
+    put("/sys/class/dmi/id/product_serial", "SN1");
+    assert_int_equal(fc_facts_root_file(&source, &json, &err), FC_OK);
+    char *text = json_dumps(json, 0);
+    json_decref(json);
+    assert_non_null(strstr(text, "\"control\": 5"));
+    put(FC_FACTS_ROOT_PATH, text);
+    free(text);
+    tree_mode(root, FC_FACTS_ROOT_PATH, 0644);
+    json_t *got = privileged();
+    const json_t *facts = json_object_get(got, "facts");
+    if (geteuid() == 0) {
+        assert_int_equal(json_array_size(json_object_get(facts, "root.acs")), 1);
+        assert_string_equal(json_string_value(json_object_get(facts, "dmi.serial")),
+                            "SN1");
+        assert_true(json_integer_value(json_object_get(facts, "root.age_s")) < 600);
+    } else { /* somebody else's file is not believed */
+        assert_null(json_object_get(facts, "root.acs"));
+    }
+    json_decref(got);
+    tree_mode(root, FC_FACTS_ROOT_PATH, 0666);
+    got = privileged();
+    assert_int_equal(json_object_size(json_object_get(got, "facts")), 0);
+    assert_non_null(json_object_get(json_object_get(got, "gaps"), "root.acs"));
+    json_decref(got);
+    tree_mode(root, FC_FACTS_ROOT_PATH, 0644);
+    put("/proc/sys/kernel/random/boot_id", "boot-2");
+    got = privileged();
+    assert_int_equal(json_object_size(json_object_get(got, "facts")), 0);
+    json_decref(got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masks),           cmocka_unit_test(lists),
-        cmocka_unit_test(texts),           cmocka_unit_test(limits_of_links),
-        cmocka_unit_test(limits_of_paths), cmocka_unit_test(this_machine),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(limits_of_links),
+        cmocka_unit_test(limits_of_paths),
+        cmocka_unit_test(this_machine),
+        cmocka_unit_test(acs_of_a_configuration),
+        cmocka_unit_test_setup_teardown(roots_file, make_node, remove_node),
+        cmocka_unit_test_setup_teardown(facts_of_a_picture, make_node, remove_node),
+        cmocka_unit_test_setup_teardown(a_picture_too_large_is_a_gap, make_node,
+                                        remove_node),
+        cmocka_unit_test_setup_teardown(class_is_of_hardware, make_node, remove_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
