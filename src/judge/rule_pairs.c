@@ -201,6 +201,9 @@ static bool report_floor(const struct fc_case *c, const struct fc_arena *a,
     struct fc_accused accused;
     struct fc_hint hint = fc_hint_slow("pair.bw");
     double value = middle(a, k, VALUE), limit = middle(a, k, LIMIT);
+    size_t first = fc_culprit_next(a, k, 0);
+    double least =
+        fc_pairs_floor(floor, first < a->links ? a->link[first].pair->path : NULL);
     if (!fc_accused_open(c, a, k, a->metric, &accused))
         return false;
     struct fc_finding *f = &accused.finding;
@@ -217,7 +220,7 @@ static bool report_floor(const struct fc_case *c, const struct fc_arena *a,
                  "%s %.3g GB/s %s is %.3g %% of the link rate %.3g GB/s; expected at "
                  "least %.3g %%%s",
                  fc_clip(a->metric).s, value, accused.scope, 100.0 * value / limit,
-                 limit, 100.0 * floor, retested(k));
+                 limit, 100.0 * least, retested(k));
     fc_accused_close(&accused);
     return true;
 }
@@ -411,6 +414,10 @@ static void judge_slow(const struct fc_case *c, bool latency)
     struct fc_pairs *pairs =
         fc_pairs_share(c->ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, c->shelf);
     bool ok = pairs != NULL;
+    /* Where ranks share cores, latency is the time that they wait for them. */
+    for (size_t i = 0; latency && i < c->ev->nodes; i++)
+        if (c->crowded[i])
+            return;
     for (size_t i = 0; ok && i < pairs->arenas; i++)
         ok = judge_arena(c, &pairs->arena[i], latency);
     if (!ok)
