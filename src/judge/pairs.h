@@ -103,7 +103,8 @@ struct fc_pairs_shelf {
 struct fc_pairs *fc_pairs_share(const struct fc_evidence *ev, enum fc_pairs_of of,
                                 struct fc_pairs_shelf *shelf);
 
-/* The floor of pairs whose bytes took this path (may be NULL), a share of their limit. */
+/* The floor of pairs whose bytes took this path (may be NULL), a share of their limit.
+ */
 double fc_pairs_floor(double floor, const char *path);
 /* Looks only at links of pairs of at least `from_bytes` whose limit is known, and sets
  * `bad` of those below `floor` of it, and `near` of those that are slow against the
