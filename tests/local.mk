@@ -115,6 +115,15 @@ TESTS += $(FC_SHELL_TESTS)
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
 check_PROGRAMS += tests/mpi/training
 
+# Simulated fleets: the generator links nothing of the product.
+check_PROGRAMS += tests/fleet/fleet tests/fleet/score
+tests_fleet_fleet_SOURCES = tests/fleet/main.c \
+	tests/fleet/dice.c tests/fleet/dice.h \
+	tests/fleet/emit.c tests/fleet/emit_pairs.c tests/fleet/emit_work.c \
+	tests/fleet/fleet.c tests/fleet/fleet.h
+tests_fleet_fleet_LDADD = -lm
+tests_fleet_score_SOURCES = tests/fleet/score.c tests/fleet/truth.c tests/fleet/truth.h
+
 # Built by the scripts of tests/bench when they run.
 EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \
 	tests/bench/mpigraph
