@@ -103,6 +103,8 @@ FC_SHELL_TESTS = \
 	tests/cli/judge.sh \
 	tests/cli/luck.sh \
 	tests/cli/usage.sh \
+	tests/fleet/fleet.sh \
+	tests/fleet/fuzz.sh \
 	tests/mpi/collectives.sh \
 	tests/mpi/faults.sh \
 	tests/mpi/pairs.sh \
@@ -116,12 +118,13 @@ TESTS += $(FC_SHELL_TESTS)
 check_PROGRAMS += tests/mpi/training
 
 # Simulated fleets: the generator links nothing of the product.
-check_PROGRAMS += tests/fleet/fleet tests/fleet/score
+check_PROGRAMS += tests/fleet/fleet tests/fleet/fuzz tests/fleet/score
 tests_fleet_fleet_SOURCES = tests/fleet/main.c \
 	tests/fleet/dice.c tests/fleet/dice.h \
 	tests/fleet/emit.c tests/fleet/emit_pairs.c tests/fleet/emit_work.c \
 	tests/fleet/fleet.c tests/fleet/fleet.h
 tests_fleet_fleet_LDADD = -lm
+tests_fleet_fuzz_SOURCES = tests/fleet/fuzz.c tests/fleet/dice.c tests/fleet/dice.h
 tests_fleet_score_SOURCES = tests/fleet/score.c tests/fleet/truth.c tests/fleet/truth.h
 
 # Built by the scripts of tests/bench when they run.
