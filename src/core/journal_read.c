@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The journal's reader: whole lines in, JSON objects out, spools merged, twins dropped.
- * */
+ * The long lists of a matrix line are not parsed: as JSON values, a full schedule of
+ * pairs would take ten times the memory of its text. */
 #include "core/journal.h"
 
 #include <dirent.h>
@@ -11,6 +12,125 @@
 #include <sys/stat.h>
 
 enum { MAX_LINE = 64 << 20 }; /* a matrix line of the largest fleet is far below this */
+enum { SHORT_LINE = 2048, SHORT_LIST = 64, MAX_LISTS = 16 };
+
+/* --- one line --- */
+
+/* Past the string that begins at `at`; NULL when it does not end. */
+static const char *skip_string(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\';
+    return at < end ? at + 1 : NULL;
+}
+
+/* Past the list or object that begins at `at`; NULL when it does not end. Which bracket
+ * closes which is not looked at: whoever parses the text does. */
+static const char *skip_nested(const char *at, const char *end)
+{
+    size_t depth = 0;
+    while (at && at < end) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        depth += *at == '[' || *at == '{';
+        depth -= *at == ']' || *at == '}';
+        at++;
+        if (depth == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* A long list among the members of a line's object. */
+struct list {
+    const char *key, *text;
+    int key_bytes;
+    size_t bytes;
+};
+
+struct split {
+    char *head; /* the line with null in place of its long lists */
+    size_t bytes;
+    struct list list[MAX_LISTS];
+    size_t lists;
+};
+
+static void copy(struct split *s, const char *text, size_t bytes)
+{
+    memcpy(s->head + s->bytes, text, bytes);
+    s->bytes += bytes;
+}
+
+/* Fills `s`, whose head has room for the line; false when it has no long list or is not
+ * what it should be. */
+static bool split_line(const char *line, size_t length, struct split *s)
+{
+    const char *end = line + length, *at = line, *key = NULL, *key_end = NULL;
+    if (*at != '{')
+        return false;
+    copy(s, at++, 1);
+    while (at < end) {
+        const char *from = at;
+        if (*at == '"') {
+            key = from; /* the last string before a list is its key */
+            key_end = at = skip_string(at, end);
+        } else if (*at == '[' || *at == '{') {
+            at = skip_nested(at, end);
+        } else {
+            at++;
+        }
+        if (!at)
+            return false;
+        bool list = *from == '[' && at - from > SHORT_LIST && key;
+        if (list && s->lists < MAX_LISTS) {
+            s->list[s->lists++] = (struct list){key + 1, from, (int)(key_end - key - 2),
+                                                (size_t)(at - from)};
+            copy(s, "null", 4);
+        } else {
+            copy(s, from, (size_t)(at - from));
+        }
+    }
+    return s->lists > 0;
+}
+
+/* The line's object with text in place of its long lists; NULL when it is no matrix
+ * line or no JSON. */
+static json_t *parse_matrix(const char *line, size_t length)
+{
+    struct split s = {.head = malloc(length + 1)};
+    json_t *object = NULL;
+    if (s.head && split_line(line, length, &s))
+        object = json_loadb(s.head, s.bytes, JSON_REJECT_DUPLICATES, NULL);
+    free(s.head);
+    const char *type = json_string_value(json_object_get(object, "type"));
+    bool ok = type && strcmp(type, "matrix") == 0;
+    for (size_t i = 0; ok && i < s.lists; i++) {
+        char key[32];
+        const struct list *l = &s.list[i];
+        snprintf(key, sizeof key, "%.*s", l->key_bytes < 31 ? l->key_bytes : 31, l->key);
+        ok = json_is_null(json_object_get(object, key)) &&
+             json_object_set_new(object, key, json_stringn(l->text, l->bytes)) == 0;
+    }
+    if (!ok) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static json_t *parse_line(const char *line, size_t length)
+{
+    json_t *object = NULL;
+    if (length > MAX_LINE)
+        return NULL;
+    if (length > SHORT_LINE)
+        object = parse_matrix(line, length);
+    return object ? object : json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+}
+
+/* --- files --- */
 
 static enum fc_status add_line(struct fc_journal_text *text, json_t *line, size_t *room,
                                struct fc_error *err)
@@ -55,9 +175,7 @@ static enum fc_status read_file(const char *path, struct fc_journal_text *text,
     errno = 0;
     while (status == FC_OK && (length = getline(&line, &line_room, file)) > 0) {
         bool whole = line[length - 1] == '\n';
-        json_t *object = length > MAX_LINE ? NULL
-                                           : json_loadb(line, (size_t)length,
-                                                        JSON_REJECT_DUPLICATES, NULL);
+        json_t *object = parse_line(line, (size_t)length);
         if (!json_is_string(json_object_get(object, "type"))) {
             json_decref(object);
             if (whole)

@@ -37,6 +37,47 @@ double fc_median_in_place(double *x, size_t n)
     return fc_quantile_sorted(x, n, 0.5);
 }
 
+/* Hoare's quickselect. What is left of [low, high] holds the value of that rank; the
+ * middle one as pivot keeps sorted input linear. */
+double fc_select(double *x, size_t n, size_t rank)
+{
+    size_t low = 0, high = n - 1;
+    while (low < high) {
+        double pivot = x[low + (high - low) / 2];
+        size_t i = low, k = high;
+        while (i <= k) {
+            while (x[i] < pivot)
+                i++;
+            while (x[k] > pivot)
+                k--;
+            if (i > k)
+                break;
+            double swap = x[i];
+            x[i++] = x[k];
+            x[k] = swap;
+            if (k-- == 0)
+                break;
+        }
+        if (i <= rank)
+            low = i;
+        else if (k + 1 > rank && k < high)
+            high = k;
+        else
+            break;
+    }
+    return x[rank];
+}
+
+double fc_select_median(double *x, size_t n)
+{
+    double upper = fc_select(x, n, n / 2), lower = x[0];
+    if (n % 2)
+        return upper;
+    for (size_t i = 1; i < n / 2; i++)
+        lower = fmax(lower, x[i]);
+    return 0.5 * lower + 0.5 * upper;
+}
+
 double fc_mad(const double *x, size_t n, double centre, double *scratch)
 {
     for (size_t i = 0; i < n; i++)

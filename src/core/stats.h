@@ -33,6 +33,11 @@ double fc_quantile_sorted(const double *sorted, size_t n, double q);
 /* Sorts `x` in place (must be finite), returns its median; n > 0. */
 double fc_median_in_place(double *x, size_t n);
 
+/* The value with `rank` (from 0) smaller or equal ones before it, and the median, in
+ * time linear in n; both reorder `x`, which must be finite; rank < n. */
+double fc_select(double *x, size_t n, size_t rank);
+double fc_select_median(double *x, size_t n);
+
 /* Median of |x - centre|; `scratch` has room for n. */
 double fc_mad(const double *x, size_t n, double centre, double *scratch);
 

@@ -5,130 +5,274 @@
 #include <stdlib.h>
 
 enum { SENDS, RECEIVES, ROLES };
+enum { FIRST_KIND = FC_CULPRIT_LEAF, END_KIND = FC_CULPRIT_MEMBER + 1 };
 
-static const size_t links_least = 2;
+static const uint32_t no_part = UINT32_MAX;
+static const size_t links_least = 2, nodes_least = 3;
 /* Bad links that meet in a member: so many, and so many times what each of the members
  * has of the others on average. */
 static const size_t meet_least = 3, meet_more = 8;
 
-/* What a member's links in one role are. */
+/* Links that are not yet explained. */
 struct tally {
     size_t bad, of, again;
 };
 
-struct inquiry {
-    const struct fc_link *link;
-    size_t links, members;
-    struct tally *tally; /* [members][ROLES], of the links not yet explained */
-    bool *taken;         /* [members] */
-    bool *explained;     /* [links] */
-    size_t bad;          /* links that are bad and not yet explained */
+struct part {
+    enum fc_culprit_kind kind;
+    uint32_t first; /* member */
+    size_t members, nodes;
+    struct tally role[ROLES]; /* links across its border, by what it does there */
+    struct tally inside;
+    bool taken;
 };
 
-static struct tally *tally_of(const struct inquiry *q, size_t member, int role)
+struct inquiry {
+    const struct fc_arena *arena;
+    struct part *part;
+    size_t parts, leaves;
+    uint32_t *part_of[END_KIND]; /* [members] */
+    uint32_t *start, *touching;  /* links of a member: touching[start[m]…start[m+1]) */
+    bool *explained;             /* [links] */
+    bool *blamed;                /* [members] */
+    size_t bad;                  /* links that are bad and not yet explained */
+};
+
+/* --- parts --- */
+
+/* What members of one part of a kind have in common; false: it belongs to none. */
+static bool part_key(const struct fc_arena *a, uint32_t member, int kind, uint32_t *key)
 {
-    return &q->tally[ROLES * member + (size_t)role];
+    const struct fc_member *m = &a->member[member];
+    *key = kind == FC_CULPRIT_LEAF   ? m->leaf
+           : kind == FC_CULPRIT_RAIL ? m->id
+           : kind == FC_CULPRIT_NODE ? m->node
+                                     : member;
+    if (kind == FC_CULPRIT_LEAF)
+        return m->leaf != FC_EV_NO_LEAF;
+    return a->rails || kind == FC_CULPRIT_MEMBER;
 }
 
-static void count_link(struct inquiry *q, const struct fc_link *l)
+struct keyed {
+    uint32_t key, member;
+};
+
+static int by_key(const void *pa, const void *pb)
 {
-    struct tally *end[ROLES] = {tally_of(q, l->from, SENDS),
-                                tally_of(q, l->to, RECEIVES)};
-    q->bad += l->bad;
-    for (size_t i = 0; i < ROLES; i++) {
-        end[i]->of++;
-        end[i]->bad += l->bad;
-        end[i]->again += l->bad && l->again;
+    const struct keyed *a = pa, *b = pb;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->member < b->member ? -1 : a->member > b->member;
+}
+
+static void make_parts(struct inquiry *q, int kind, struct keyed *keyed)
+{
+    const struct fc_arena *a = q->arena;
+    size_t count = 0;
+    for (uint32_t m = 0; m < a->members; m++) {
+        q->part_of[kind][m] = no_part;
+        if (part_key(a, m, kind, &keyed[count].key))
+            keyed[count++].member = m;
+    }
+    qsort(keyed, count, sizeof *keyed, by_key);
+    for (size_t i = 0; i < count; i++) {
+        const struct fc_member *m = &a->member[keyed[i].member];
+        bool head = i == 0 || keyed[i].key != keyed[i - 1].key;
+        if (head)
+            q->part[q->parts++] = (struct part){.kind = (enum fc_culprit_kind)kind,
+                                                .first = keyed[i].member};
+        struct part *p = &q->part[q->parts - 1];
+        p->nodes += head || m->node != a->member[keyed[i - 1].member].node;
+        p->members++;
+        q->part_of[kind][keyed[i].member] = (uint32_t)(q->parts - 1);
+        q->leaves += head && kind == FC_CULPRIT_LEAF;
     }
 }
+
+static void add(struct tally *t, const struct fc_link *l, size_t one)
+{
+    t->of += one;
+    t->bad += l->bad ? one : 0;
+    t->again += l->bad && l->again ? one : 0;
+}
+
+/* one: 1 to count the link, SIZE_MAX to take it out again. */
+static void count_link(struct inquiry *q, const struct fc_link *l, size_t one)
+{
+    q->bad += l->bad ? one : 0;
+    for (int kind = FIRST_KIND; kind < END_KIND; kind++) {
+        uint32_t from = q->part_of[kind][l->from], to = q->part_of[kind][l->to];
+        if (from == to && from != no_part) {
+            add(&q->part[from].inside, l, one);
+            continue;
+        }
+        if (from != no_part)
+            add(&q->part[from].role[SENDS], l, one);
+        if (to != no_part)
+            add(&q->part[to].role[RECEIVES], l, one);
+    }
+}
+
+static void find_touching(struct inquiry *q)
+{
+    const struct fc_arena *a = q->arena;
+    for (size_t i = 0; i < a->links; i++) {
+        q->start[a->link[i].from + 1]++;
+        q->start[a->link[i].to + 1]++;
+    }
+    for (size_t m = 0; m < a->members; m++)
+        q->start[m + 1] += q->start[m];
+    for (size_t i = 0; i < a->links; i++) {
+        q->touching[q->start[a->link[i].from]++] = (uint32_t)i;
+        q->touching[q->start[a->link[i].to]++] = (uint32_t)i;
+    }
+    for (size_t m = a->members; m > 0; m--)
+        q->start[m] = q->start[m - 1];
+    q->start[0] = 0;
+}
+
+/* --- who explains what --- */
 
 static bool mostly_bad(const struct tally *t)
 {
     return t->of >= links_least && 4 * t->bad >= 3 * t->of;
 }
 
+static bool nearly_all_bad(const struct tally *t)
+{
+    return t->of >= links_least && 10 * t->bad >= 9 * t->of;
+}
+
 /* Bad links meet in the member far more often than they would by chance. */
-static bool stands_out(const struct inquiry *q, size_t member, int role)
+static bool stands_out(const struct inquiry *q, const struct part *p, int role)
 {
-    size_t own = tally_of(q, member, SENDS)->bad + tally_of(q, member, RECEIVES)->bad;
+    size_t own = p->role[SENDS].bad + p->role[RECEIVES].bad, bad = p->role[role].bad;
     size_t rest = q->bad > own ? q->bad - own : 0;
-    size_t bad = tally_of(q, member, role)->bad;
-    return bad >= meet_least && (bad - meet_least) * q->members >= meet_more * rest;
+    return bad >= meet_least &&
+           (bad - meet_least) * q->arena->members >= meet_more * rest;
 }
 
-static bool explains(const struct inquiry *q, size_t member, int role)
+/* What of a part would be to blame, in `out`; of its bad links, how many that would
+ * explain. */
+static size_t weigh(const struct inquiry *q, const struct part *p,
+                    struct fc_culprit *out)
 {
-    return mostly_bad(tally_of(q, member, role)) || stands_out(q, member, role);
-}
-
-/* Bad links that the member would explain; 0: it is no culprit. */
-static size_t weight(const struct inquiry *q, size_t member)
-{
+    bool member = p->kind == FC_CULPRIT_MEMBER, role[ROLES];
+    bool crosses = p->role[SENDS].of + p->role[RECEIVES].of > 0;
     size_t bad = 0;
-    for (int role = 0; role < ROLES && !q->taken[member]; role++)
-        if (explains(q, member, role))
-            bad += tally_of(q, member, role)->bad;
+    *out = (struct fc_culprit){.kind = p->kind, .member = p->first, .other = p->first};
+    for (int i = 0; i < ROLES; i++) {
+        const struct tally *t = &p->role[i];
+        role[i] = member ? mostly_bad(t) || stands_out(q, p, i) : nearly_all_bad(t);
+        bad += role[i] ? t->bad : 0;
+        out->of += role[i] ? t->of : 0;
+        out->again += role[i] ? t->again : 0;
+    }
+    out->sends = role[SENDS];
+    out->receives = role[RECEIVES];
+    out->inside = nearly_all_bad(&p->inside);
+    bool all = out->inside && (!crosses || (role[SENDS] && role[RECEIVES]));
+    if ((p->kind == FC_CULPRIT_RAIL && (!all || p->nodes < nodes_least)) ||
+        (p->kind == FC_CULPRIT_LEAF &&
+         (p->nodes < nodes_least || (q->leaves < nodes_least && !all))) ||
+        (p->kind == FC_CULPRIT_NODE && p->members < 2))
+        return 0;
+    if (bad > 0 || (all && p->kind == FC_CULPRIT_RAIL)) {
+        bad += out->inside ? p->inside.bad : 0;
+        out->of += out->inside ? p->inside.of : 0;
+        out->again += out->inside ? p->inside.again : 0;
+    }
+    out->bad = bad;
     return bad;
 }
 
-/* Takes the member; its links, all of them, are no longer looked at. */
-static struct fc_culprit take(struct inquiry *q, size_t member)
+bool fc_culprit_has(const struct fc_arena *a, const struct fc_culprit *c,
+                    uint32_t member)
 {
-    struct fc_culprit c = {.kind = FC_CULPRIT_MEMBER, .member = (uint32_t)member};
-    c.other = c.member;
-    for (int role = 0; role < ROLES; role++) {
-        const struct tally *t = tally_of(q, member, role);
-        if (!explains(q, member, role))
-            continue;
-        *(role == SENDS ? &c.sends : &c.receives) = true;
-        c.bad += t->bad;
-        c.of += t->of;
-        c.again += t->again;
-    }
-    q->taken[member] = true;
-    q->bad = 0;
-    for (size_t i = 0; i < ROLES * q->members; i++)
-        q->tally[i] = (struct tally){0};
-    for (size_t i = 0; i < q->links; i++) {
-        const struct fc_link *l = &q->link[i];
-        q->explained[i] = q->explained[i] || l->from == member || l->to == member;
-        if (!q->explained[i])
-            count_link(q, l);
-    }
-    return c;
+    uint32_t key, own;
+    if (c->kind == FC_CULPRIT_ALL)
+        return true;
+    if (c->kind == FC_CULPRIT_LINK)
+        return member == c->member || member == c->other;
+    return part_key(a, member, (int)c->kind, &key) &&
+           part_key(a, c->member, (int)c->kind, &own) && key == own;
 }
 
-static int by_member(const void *pa, const void *pb)
+/* Takes a part; its links, but for those inside that are none of its fault, are no
+ * longer looked at. */
+static void take(struct inquiry *q, const struct fc_culprit *c)
+{
+    const struct fc_arena *a = q->arena;
+    for (uint32_t m = c->member; m < a->members; m++) {
+        if (!fc_culprit_has(a, c, m))
+            continue;
+        q->blamed[m] = true;
+        for (uint32_t i = q->start[m]; i < q->start[m + 1]; i++) {
+            uint32_t at = q->touching[i];
+            const struct fc_link *l = &a->link[at];
+            bool inner = fc_culprit_has(a, c, l->from == m ? l->to : l->from);
+            if (q->explained[at] || (inner && !c->inside))
+                continue;
+            q->explained[at] = true;
+            count_link(q, l, SIZE_MAX);
+        }
+    }
+}
+
+/* The part that explains most bad links, of equals the smallest; NULL: none does. */
+static struct part *find_best(const struct inquiry *q, struct fc_culprit *best)
+{
+    struct part *found = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < q->parts; i++) {
+        struct part *p = &q->part[i];
+        struct fc_culprit c;
+        size_t bad = p->taken ? 0 : weigh(q, p, &c);
+        if (bad == 0 || bad < most || (bad == most && found && found->kind >= p->kind))
+            continue;
+        most = bad;
+        found = p;
+        *best = c;
+    }
+    return found;
+}
+
+static size_t count_blamed(const struct inquiry *q)
+{
+    size_t count = 0;
+    for (size_t m = 0; m < q->arena->members; m++)
+        count += q->blamed[m];
+    return count;
+}
+
+static size_t take_parts(struct inquiry *q, struct fc_culprit *out)
+{
+    struct part *part;
+    size_t count = 0;
+    while (q->bad > 0 && 2 * count <= q->arena->members && q->arena->members > 2 &&
+           (part = find_best(q, &out[count]))) {
+        part->taken = true;
+        take(q, &out[count++]);
+    }
+    return count;
+}
+
+static int by_part(const void *pa, const void *pb)
 {
     const struct fc_culprit *a = pa, *b = pb;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
     if (a->member != b->member)
         return a->member < b->member ? -1 : 1;
     return a->other < b->other ? -1 : a->other > b->other;
-}
-
-static size_t take_members(struct inquiry *q, struct fc_culprit *out)
-{
-    size_t count = 0;
-    while (2 * count <= q->members && q->members > 2) {
-        size_t best = 0, most = 0;
-        for (size_t i = 0; i < q->members; i++)
-            if (weight(q, i) > most) {
-                most = weight(q, i);
-                best = i;
-            }
-        if (most == 0)
-            break;
-        out[count++] = take(q, best);
-    }
-    return count;
 }
 
 /* The links that nobody explains, both directions of a pair as one, sorted. */
 static size_t take_links(const struct inquiry *q, struct fc_culprit *out)
 {
     size_t count = 0, kept = 0;
-    for (size_t i = 0; i < q->links; i++) {
-        const struct fc_link *l = &q->link[i];
+    for (size_t i = 0; i < q->arena->links; i++) {
+        const struct fc_link *l = &q->arena->link[i];
         bool up = l->from < l->to;
         if (l->bad && !q->explained[i])
             out[count++] = (struct fc_culprit){.kind = FC_CULPRIT_LINK,
@@ -141,10 +285,10 @@ static size_t take_links(const struct inquiry *q, struct fc_culprit *out)
                                                .again = l->again};
     }
     if (count)
-        qsort(out, count, sizeof *out, by_member);
+        qsort(out, count, sizeof *out, by_part);
     for (size_t i = 0; i < count; i++) {
         struct fc_culprit *last = kept ? &out[kept - 1] : NULL;
-        if (last && by_member(last, &out[i]) == 0) {
+        if (last && by_part(last, &out[i]) == 0) {
             last->sends = last->sends || out[i].sends;
             last->receives = last->receives || out[i].receives;
             last->bad++;
@@ -157,59 +301,91 @@ static size_t take_links(const struct inquiry *q, struct fc_culprit *out)
     return kept;
 }
 
-static bool too_many(const struct inquiry *q, size_t culprits)
+static bool too_many(const struct inquiry *q)
 {
+    const struct fc_arena *a = q->arena;
     size_t bad = 0, left = 0;
-    for (size_t i = 0; i < q->links; i++) {
+    for (size_t i = 0; i < a->links; i++) {
         left += !q->explained[i];
-        bad += !q->explained[i] && q->link[i].bad;
+        bad += !q->explained[i] && a->link[i].bad;
     }
-    return q->members > 2 && (2 * culprits > q->members || 2 * bad > left);
+    return a->members > 2 && (2 * count_blamed(q) > a->members || 2 * bad > left);
 }
 
-static struct fc_culprit all_together(const struct inquiry *q)
+static struct fc_culprit all_together(const struct fc_arena *a)
 {
-    struct fc_culprit c = {.kind = FC_CULPRIT_ALL, .of = q->links};
-    for (size_t i = 0; i < q->links; i++) {
-        c.bad += q->link[i].bad;
-        c.again += q->link[i].bad && q->link[i].again;
+    struct fc_culprit c = {.kind = FC_CULPRIT_ALL, .of = a->links};
+    for (size_t i = 0; i < a->links; i++) {
+        c.bad += a->link[i].bad;
+        c.again += a->link[i].bad && a->link[i].again;
     }
     return c;
 }
 
-bool fc_blame_open(const struct fc_link *link, size_t links, size_t members,
-                   struct fc_blame *out)
+/* --- the whole --- */
+
+static bool inquiry_open(struct inquiry *q)
 {
-    struct inquiry q = {.link = link,
-                        .links = links,
-                        .members = members,
-                        .tally = calloc(ROLES * members + 1, sizeof(struct tally)),
-                        .taken = calloc(members + 1, sizeof(bool)),
-                        .explained = calloc(links + 1, sizeof(bool))};
-    struct fc_culprit *culprit = malloc((links + members + 1) * sizeof *culprit);
-    bool ok = q.tally && q.taken && q.explained && culprit;
-    size_t count = 0;
+    const struct fc_arena *a = q->arena;
+    size_t kinds = END_KIND - FIRST_KIND;
+    struct keyed *keyed = malloc((a->members + 1) * sizeof *keyed);
+    q->part = malloc((kinds * a->members + 1) * sizeof *q->part);
+    q->start = calloc(a->members + 2, sizeof *q->start);
+    q->touching = malloc((2 * a->links + 1) * sizeof *q->touching);
+    q->explained = calloc(a->links + 1, sizeof *q->explained);
+    q->blamed = calloc(a->members + 1, sizeof *q->blamed);
+    bool ok = keyed && q->part && q->start && q->touching && q->explained && q->blamed;
+    for (int kind = FIRST_KIND; kind < END_KIND; kind++) {
+        q->part_of[kind] = malloc((a->members + 1) * sizeof(uint32_t));
+        ok = ok && q->part_of[kind];
+    }
+    for (int kind = FIRST_KIND; ok && kind < END_KIND; kind++)
+        make_parts(q, kind, keyed);
+    for (size_t i = 0; ok && i < a->links; i++)
+        count_link(q, &a->link[i], 1);
+    if (ok)
+        find_touching(q);
+    free(keyed);
+    return ok;
+}
+
+static void inquiry_close(struct inquiry *q)
+{
+    for (int kind = FIRST_KIND; kind < END_KIND; kind++)
+        free(q->part_of[kind]);
+    free(q->part);
+    free(q->start);
+    free(q->touching);
+    free(q->explained);
+    free(q->blamed);
+}
+
+bool fc_blame_open(const struct fc_arena *arena, struct fc_blame *out)
+{
+    struct inquiry q = {.arena = arena};
+    size_t bad = 0, count = 0;
+    for (size_t i = 0; i < arena->links; i++)
+        bad += arena->link[i].bad;
+    *out = (struct fc_blame){0};
+    if (bad == 0)
+        return true;
+    out->culprit = malloc((bad + arena->members + 2) * sizeof *out->culprit);
+    bool ok = out->culprit && inquiry_open(&q);
     if (ok) {
-        for (size_t i = 0; i < links; i++)
-            count_link(&q, &link[i]);
-        count = take_members(&q, culprit);
-        if (too_many(&q, count)) {
-            culprit[0] = all_together(&q);
+        count = take_parts(&q, out->culprit);
+        if (too_many(&q)) {
+            out->culprit[0] = all_together(arena);
             count = 1;
         } else {
             if (count)
-                qsort(culprit, count, sizeof *culprit, by_member);
-            count += take_links(&q, culprit + count);
+                qsort(out->culprit, count, sizeof *out->culprit, by_part);
+            count += take_links(&q, out->culprit + count);
         }
     }
-    free(q.tally);
-    free(q.taken);
-    free(q.explained);
-    if (!ok) {
-        free(culprit);
-        culprit = NULL;
-    }
-    *out = (struct fc_blame){culprit, count};
+    out->count = count;
+    inquiry_close(&q);
+    if (!ok)
+        fc_blame_close(out);
     return ok;
 }
 
@@ -224,10 +400,14 @@ bool fc_culprit_confirmed(const struct fc_culprit *c)
     return c->again > 0 && 2 * c->again >= c->bad;
 }
 
-bool fc_culprit_explains(const struct fc_culprit *c, const struct fc_link *l)
+bool fc_culprit_explains(const struct fc_arena *a, const struct fc_culprit *c,
+                         const struct fc_link *l)
 {
-    bool mine =
-        (l->from == c->member && c->sends) || (l->to == c->member && c->receives);
-    bool far = l->from == c->other || l->to == c->other;
-    return l->bad && (c->kind == FC_CULPRIT_ALL || (mine && far));
+    if (!l->bad || c->kind == FC_CULPRIT_ALL)
+        return l->bad;
+    if (c->kind == FC_CULPRIT_LINK)
+        return (l->from == c->member && l->to == c->other && c->sends) ||
+               (l->to == c->member && l->from == c->other && c->receives);
+    bool from = fc_culprit_has(a, c, l->from), to = fc_culprit_has(a, c, l->to);
+    return from && to ? c->inside : (from && c->sends) || (to && c->receives);
 }

@@ -67,7 +67,7 @@ size_t fc_ev_node_index(const struct fc_evidence *ev, const char *name)
 
 struct keyed {
     json_t *line;
-    int64_t seq;
+    int64_t seq, also;
     char *text;
 };
 
@@ -76,6 +76,8 @@ static int by_seq_and_text(const void *pa, const void *pb)
     const struct keyed *a = pa, *b = pb;
     if (a->seq != b->seq)
         return a->seq < b->seq ? -1 : 1;
+    if (a->also != b->also)
+        return a->also < b->also ? -1 : 1;
     if (!a->text || !b->text)
         return 0;
     return strcmp(a->text, b->text);
@@ -86,7 +88,8 @@ static bool settle_ties(struct keyed *key, size_t count)
 {
     for (size_t i = 0; i < count;) {
         size_t end = i + 1;
-        while (end < count && key[end].seq == key[i].seq)
+        while (end < count && key[end].seq == key[i].seq &&
+               key[end].also == key[i].also)
             end++;
         for (size_t k = i; end - i > 1 && k < end; k++) {
             key[k].text = json_dumps(key[k].line, JSON_COMPACT | JSON_SORT_KEYS);
@@ -112,14 +115,20 @@ static void store_without_repeats(struct fc_ev_bag *bag, const struct keyed *key
     bag->count = kept;
 }
 
-/* What orders lines of a type before their text does: the seq, or the round, since the
- * text of many pairs is long. */
-static int64_t key_of(const json_t *line, bool matrix)
+/* What orders lines of a type before their text does: the seq, or the round and the
+ * rails, since the text of many pairs is long. */
+static struct keyed key_of(json_t *line, bool matrix)
 {
-    if (!matrix)
-        return fc_ev_int(line, "seq", 0, INT64_MAX, INT64_MAX);
-    return fc_ev_int(line, "attempt", 1, INT32_MAX, 1) << 32 |
-           fc_ev_int(line, "round", 0, UINT32_MAX, UINT32_MAX);
+    struct keyed key = {.line = line};
+    if (!matrix) {
+        key.seq = fc_ev_int(line, "seq", 0, INT64_MAX, INT64_MAX);
+        return key;
+    }
+    key.seq = fc_ev_int(line, "attempt", 1, INT32_MAX, 1) << 32 |
+              fc_ev_int(line, "round", 0, UINT32_MAX, UINT32_MAX);
+    key.also = fc_ev_int(line, "rail", 0, FC_EV_RAILS, 0) * FC_EV_RAILS +
+               fc_ev_int(line, "peer_rail", 0, FC_EV_RAILS, 0);
+    return key;
 }
 
 static bool sort_bag(struct fc_ev_bag *bag, bool matrix)
@@ -129,8 +138,7 @@ static bool sort_bag(struct fc_ev_bag *bag, bool matrix)
     if (!key)
         return false;
     for (size_t i = 0; i < count; i++)
-        key[i] =
-            (struct keyed){.line = bag->line[i], .seq = key_of(bag->line[i], matrix)};
+        key[i] = key_of(bag->line[i], matrix);
     qsort(key, count, sizeof *key, by_seq_and_text);
     bool ok = settle_ties(key, count);
     if (ok)
@@ -225,8 +233,9 @@ static bool make_nodes(struct fc_evidence *ev, const struct fc_ev_bag *bag)
             continue;
         }
         ev->node[at].declared = true;
-        if (class)
-            ev->node[at].class = class;
+        ev->node[at].leaf = json_object_get(bag->line[i], "switch");
+        if (class && *class && !(ev->node[at].class = fc_ev_intern(ev, class)))
+            return false;
     }
     return true;
 }
@@ -325,6 +334,14 @@ size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank)
     return at == FC_NONE ? FC_NONE : ev->rank[at].node;
 }
 
+uint32_t fc_ev_nic(const struct fc_evidence *ev, const struct fc_ev_pair *p, bool a)
+{
+    const struct fc_ev_round *r = &ev->round[p->round];
+    int rail = a ? r->rail : r->peer_rail;
+    uint32_t node = a ? p->a_node : p->b_node;
+    return node * (uint32_t)ev->rails + (uint32_t)(rail > 0 ? rail : 0);
+}
+
 /* --- the whole --- */
 
 /* The run, profile and end lines. Of several different ones the first in canonical
@@ -408,6 +425,9 @@ void fc_evidence_close(struct fc_evidence *ev)
     free(ev->by_series);
     free(ev->round);
     free(ev->pair);
+    free(ev->way);
+    free(ev->leaf);
+    free(ev->leaf_name);
     free(ev->fact);
     free(ev->event);
     free(ev->phase);

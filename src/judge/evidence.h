@@ -18,10 +18,14 @@
 #include <stdint.h>
 
 #define FC_NONE SIZE_MAX
+#define FC_EV_NO_LEAF UINT32_MAX
+/* More NICs than any node has. */
+enum { FC_EV_RAILS = 64 };
 
 struct fc_ev_node {
     const char *name;
-    const char *class; /* "" when no node line says */
+    const char *class; /* one pointer a class; "" when no node line says */
+    const json_t *leaf; /* its switch or a list of them by rail, unchecked; or NULL */
     bool declared;     /* has a node line */
     size_t ranks;
 };
@@ -69,6 +73,8 @@ struct fc_ev_round {
     int64_t bytes;         /* -1: not told */
     int64_t round, rounds; /* rounds: of the whole schedule */
     int attempt, concurrency;
+    int rail, peer_rail; /* NICs of a and of b; -1: not told */
+    const char *metric;  /* of the bandwidths */
 };
 
 /* One pair of one matrix line; small, since a full schedule of 1024 nodes has half a
@@ -127,6 +133,14 @@ struct fc_evidence {
     size_t rounds;
     struct fc_ev_pair *pair; /* by round, then as the line has them */
     size_t pairs;
+    /* Both ways of each pair, 2 * its index, + 1 for b to a: pairs of nodes, then of
+     * the ranks of each node; by metric, who sends, who receives, then as pairs stand. */
+    uint32_t *way;
+    size_t ways;
+    size_t rails;           /* NICs of a node, at least 1 */
+    uint32_t *leaf;         /* [nodes * rails]: leaf switch of the NIC, or NO_LEAF */
+    const char **leaf_name; /* [leaves], sorted */
+    size_t leaves;
     struct fc_ev_fact *fact; /* by node, then rank */
     size_t facts;
     struct fc_ev_event *event;
@@ -167,6 +181,8 @@ double fc_ev_share(const struct fc_ev_record *record);
 size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank);
 /* Its place in ev->rank, FC_NONE when no line speaks of it. */
 size_t fc_ev_rank_index(const struct fc_evidence *ev, int rank);
+/* NIC of a (or of b) of a pair of nodes: node * ev->rails + rail. */
+uint32_t fc_ev_nic(const struct fc_evidence *ev, const struct fc_ev_pair *pair, bool a);
 /* The facts of one node: *out_count entries of ev->fact. */
 const struct fc_ev_fact *fc_ev_facts_of(const struct fc_evidence *ev, size_t node,
                                         size_t *out_count);

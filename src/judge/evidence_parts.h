@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What evidence.c and its two parsers share; nobody else includes it. */
+/* What evidence.c and its parsers share; nobody else includes it. */
 #ifndef FC_JUDGE_EVIDENCE_PARTS_H
 #define FC_JUDGE_EVIDENCE_PARTS_H
 
@@ -34,6 +34,8 @@ enum fc_status fc_ev_read_records(struct fc_evidence *ev, const struct fc_ev_bag
                                   struct fc_error *err) FC_MUST_USE;
 enum fc_status fc_ev_read_matrix(struct fc_evidence *ev, const struct fc_ev_bag *bag,
                                  struct fc_error *err) FC_MUST_USE;
+/* Makes what depends on all pairs: ways, rails, leaves. False without memory. */
+bool fc_ev_sort_ways(struct fc_evidence *ev) FC_MUST_USE;
 enum fc_status fc_ev_read_plans(struct fc_evidence *ev, const struct fc_ev_bag *bag,
                                 struct fc_error *err) FC_MUST_USE;
 enum fc_status fc_ev_read_phases(struct fc_evidence *ev, const struct fc_ev_bag *bag,

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 noinst_LIBRARIES += src/judge/libjudge.a
 src_judge_libjudge_a_SOURCES = \
+	src/judge/accused.c src/judge/accused.h \
 	src/judge/blame.c \
 	src/judge/evidence.c src/judge/evidence.h \
 	src/judge/evidence_lines.c src/judge/evidence_parts.h \
 	src/judge/evidence_matrix.c \
 	src/judge/evidence_records.c \
+	src/judge/evidence_ways.c \
 	src/judge/expectation.c src/judge/expectation.h \
 	src/judge/findings.c src/judge/findings.h \
 	src/judge/findings_json.c \
 	src/judge/floors.def \
 	src/judge/hints.c src/judge/hints.h \
 	src/judge/judge.c src/judge/judge.h \
+	src/judge/lists.c src/judge/lists.h \
 	src/judge/merge.c src/judge/merge.h \
 	src/judge/nodefacts.c src/judge/nodefacts.h \
 	src/judge/pairs.c src/judge/pairs.h \
+	src/judge/pairs_equals.c src/judge/pairs_parts.h \
+	src/judge/pairs_leaves.c \
 	src/judge/pairs_slow.c \
 	src/judge/peers.c src/judge/peers.h \
 	src/judge/profile.c src/judge/profile.h \

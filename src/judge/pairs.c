@@ -1,32 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* From matrix lines to arenas of links. */
+/* From the evidence's pairs to arenas of links. */
 #include "judge/pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A link before members have their indices. */
-struct raw {
-    size_t node;       /* of the arena */
-    uint32_t from, to; /* ids */
-    int attempt;
-    double value;
-    const struct fc_ev_pair *pair;
-    const struct fc_ev_record *record;
-    bool bad;
+/* Whose link it is, before members have their indices. */
+struct key {
+    size_t node; /* FC_NONE: between nodes */
+    const char *metric;
+    uint32_t from, to; /* NICs, or places in ev->rank */
 };
 
-/* FC_NONE, between nodes, comes first. */
-static int by_arena(size_t a, size_t b)
+/* A pair of nodes that a record calls bad and no matrix line does. */
+struct told {
+    struct key key;
+    const struct fc_ev_record *record;
+};
+
+struct builder {
+    const struct fc_evidence *ev;
+    enum fc_pairs_of of;
+    struct fc_pairs *out;
+    struct told *told; /* sorted */
+    size_t tolds, next;
+    size_t links;
+};
+
+static bool same_arena(const struct key *a, const struct key *b)
 {
-    return a + 1 < b + 1 ? -1 : a + 1 > b + 1;
+    return a->node == b->node && strcmp(a->metric, b->metric) == 0;
 }
 
-static int by_ends(const void *pa, const void *pb)
+static int by_key(const struct key *a, const struct key *b)
 {
-    const struct raw *a = pa, *b = pb;
-    int order = by_arena(a->node, b->node);
+    if (a->node != b->node) /* FC_NONE, between nodes, comes first */
+        return a->node + 1 < b->node + 1 ? -1 : 1;
+    int order = strcmp(a->metric, b->metric);
     if (order == 0 && a->from != b->from)
         order = a->from < b->from ? -1 : 1;
     if (order == 0 && a->to != b->to)
@@ -34,26 +45,38 @@ static int by_ends(const void *pa, const void *pb)
     return order;
 }
 
-/* The newest first; then, of several links between two nodes, the slowest. */
-static int by_ends_and_age(const void *pa, const void *pb)
+static int by_told_key(const void *pa, const void *pb)
 {
-    const struct raw *a = pa, *b = pb;
-    int order = by_ends(a, b);
-    if (order == 0 && a->attempt != b->attempt)
-        order = a->attempt > b->attempt ? -1 : 1;
-    if (order == 0 && a->value != b->value)
-        order = a->value < b->value ? -1 : a->value > b->value;
-    if (order == 0 && a->bad != b->bad)
-        order = a->bad ? -1 : 1;
-    return order ? order : (a->pair < b->pair ? -1 : a->pair > b->pair);
+    const struct told *a = pa, *b = pb;
+    int order = by_key(&a->key, &b->key);
+    return order ? order
+                 : (a->record < b->record ? -1 : a->record > b->record);
 }
 
-static bool fill(const struct fc_ev_pair *p, enum fc_pairs_of of, bool forward,
-                 struct raw *out)
+static struct key key_of(const struct fc_evidence *ev, uint32_t way)
 {
+    const struct fc_ev_pair *p = &ev->pair[way / 2];
+    bool back = way % 2, inside = p->a_node == p->b_node;
+    struct key key = {inside ? p->a_node : FC_NONE, ev->round[p->round].metric, 0, 0};
+    uint32_t a = inside ? (uint32_t)fc_ev_rank_index(ev, p->a_rank)
+                        : fc_ev_nic(ev, p, true);
+    uint32_t b = inside ? (uint32_t)fc_ev_rank_index(ev, p->b_rank)
+                        : fc_ev_nic(ev, p, false);
+    key.from = back ? b : a;
+    key.to = back ? a : b;
+    return key;
+}
+
+/* What one attempt says of a link; false: nothing. */
+static bool read_way(const struct fc_evidence *ev, uint32_t way, enum fc_pairs_of of,
+                     struct fc_link *out)
+{
+    const struct fc_ev_pair *p = &ev->pair[way / 2];
+    bool forward = way % 2 == 0, tried = p->state != FC_EV_UNMEASURED;
     int32_t wrong = forward ? p->wrong_ab : p->wrong_ba;
-    bool tried = p->state != FC_EV_UNMEASURED;
-    out->value = 0.0;
+    *out = (struct fc_link){.equal = (double)NAN,
+                            .pair = p,
+                            .again = ev->round[p->round].attempt > 1};
     switch (of) {
     case FC_PAIRS_BW:
         out->value = forward ? p->bw_ab : p->bw_ba;
@@ -70,185 +93,266 @@ static bool fill(const struct fc_ev_pair *p, enum fc_pairs_of of, bool forward,
     }
 }
 
-static size_t add_pair(const struct fc_evidence *ev, const struct fc_ev_pair *p,
-                       enum fc_pairs_of of, struct raw *out)
+/* --- links --- */
+
+static void push(struct builder *b, const struct key *key, struct fc_link link)
 {
-    bool inside = p->a_node == p->b_node;
-    uint32_t a = inside ? (uint32_t)p->a_rank : p->a_node;
-    uint32_t b = inside ? (uint32_t)p->b_rank : p->b_node;
+    struct fc_pairs *out = b->out;
+    struct fc_arena *last = out->arenas ? &out->arena[out->arenas - 1] : NULL;
+    struct key there = {last ? last->node : 0, last ? last->metric : "", 0, 0};
+    link.from = key->from;
+    link.to = key->to;
+    if (!last || !same_arena(&there, key))
+        out->arena[out->arenas++] = (struct fc_arena){
+            .node = key->node, .metric = key->metric, .link = out->link + b->links};
+    out->arena[out->arenas - 1].links++;
+    out->link[b->links++] = link;
+}
+
+/* Takes what records tell of links up to `key` (NULL: all that is left). True when one
+ * tells of that very link. */
+static bool take_told(struct builder *b, const struct key *key)
+{
+    bool this_one = false;
+    for (; b->next < b->tolds; b->next++) {
+        const struct told *t = &b->told[b->next];
+        int order = key ? by_key(&t->key, key) : -1;
+        if (order > 0)
+            break;
+        this_one = this_one || order == 0;
+        if (order < 0 && (b->next == 0 || by_key(&t->key, &t[-1].key) != 0))
+            push(b, &t->key,
+                 (struct fc_link){.equal = (double)NAN,
+                                  .record = t->record,
+                                  .bad = true,
+                                  .again = t->record->attempt > 1});
+    }
+    return this_one;
+}
+
+/* One link of the ways [from, end), which are of the same one: the newest attempt and
+ * of several the slowest; bad when any was. */
+static void add_link(struct builder *b, const struct key *key, size_t from, size_t end)
+{
+    const struct fc_evidence *ev = b->ev;
+    struct fc_link best = {0}, link;
+    bool found = false, bad = take_told(b, key);
+    for (size_t i = from; i < end; i++) {
+        if (!read_way(ev, ev->way[i], b->of, &link))
+            continue;
+        bad = bad || link.bad;
+        int newer = found ? ev->round[link.pair->round].attempt -
+                                ev->round[best.pair->round].attempt
+                          : 1;
+        if (newer > 0 || (newer == 0 && link.value < best.value))
+            best = link;
+        found = true;
+    }
+    best.bad = bad;
+    if (found)
+        push(b, key, best);
+}
+
+static void add_links(struct builder *b)
+{
+    const struct fc_evidence *ev = b->ev;
+    for (size_t i = 0; i < ev->ways;) {
+        struct key key = key_of(ev, ev->way[i]);
+        size_t end = i + 1;
+        while (end < ev->ways) {
+            struct key next = key_of(ev, ev->way[end]);
+            if (by_key(&key, &next) != 0)
+                break;
+            end++;
+        }
+        add_link(b, &key, i, end);
+        i = end;
+    }
+    (void)take_told(b, NULL);
+}
+
+/* --- what records tell: nothing is lost when a matrix line is --- */
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static uint64_t couple(size_t a, size_t b)
+{
+    return (uint64_t)(a < b ? a : b) << 32 | (uint64_t)(a < b ? b : a);
+}
+
+/* The pairs of nodes with a bad way, sorted; NULL without memory. */
+static uint64_t *known_bad(const struct builder *b, size_t *count)
+{
+    const struct fc_evidence *ev = b->ev;
+    uint64_t *out = malloc((ev->ways + 1) * sizeof *out);
+    struct fc_link link;
+    *count = 0;
+    for (size_t i = 0; out && i < ev->ways; i++)
+        if (read_way(ev, ev->way[i], b->of, &link) && link.bad)
+            out[(*count)++] = couple(link.pair->a_node, link.pair->b_node);
+    if (*count)
+        qsort(out, *count, sizeof *out, by_number);
+    return out;
+}
+
+static bool gather_told(struct builder *b, size_t room)
+{
+    const struct fc_evidence *ev = b->ev;
+    size_t count;
+    uint64_t *bad = known_bad(b, &count);
+    b->told = malloc((2 * room + 1) * sizeof *b->told);
+    for (size_t i = 0; bad && b->told && i < ev->records; i++) {
+        const struct fc_ev_record *r = &ev->record[i];
+        bool wrong = r->wrong > 0;
+        bool mine =
+            b->of == FC_PAIRS_WRONG ? wrong : r->state == FC_EV_FAILED && !wrong;
+        if (!mine || !fc_ev_of_pair(r) || r->node == r->peer)
+            continue;
+        uint64_t key = couple(r->node, r->peer);
+        if (count && bsearch(&key, bad, count, sizeof *bad, by_number))
+            continue;
+        uint32_t x = (uint32_t)(r->node * ev->rails);
+        uint32_t y = (uint32_t)(r->peer * ev->rails);
+        bool latency = strcmp(r->metric, "pair.latency") == 0;
+        const char *metric = latency ? "pair.bw" : r->metric;
+        b->told[b->tolds++] = (struct told){{FC_NONE, metric, x, y}, r};
+        b->told[b->tolds++] = (struct told){{FC_NONE, metric, y, x}, r};
+    }
+    bool ok = bad && b->told;
+    if (ok && b->tolds)
+        qsort(b->told, b->tolds, sizeof *b->told, by_told_key);
+    free(bad);
+    return ok;
+}
+
+/* --- members --- */
+
+static struct fc_member member_of(const struct fc_evidence *ev, size_t node,
+                                  uint32_t key)
+{
+    struct fc_member m = {.leaf = FC_EV_NO_LEAF};
+    if (node != FC_NONE) {
+        m.node = (uint32_t)node;
+        m.id = (uint32_t)ev->rank[key].rank;
+        return m;
+    }
+    m.node = key / (uint32_t)ev->rails;
+    m.id = key % (uint32_t)ev->rails;
+    m.leaf = ev->leaf[key];
+    return m;
+}
+
+/* Links are sorted by sender; `place` is scratch for all keys, `seen` is all false
+ * before and after. `member` has room for two a link. */
+static void make_members(const struct fc_evidence *ev, struct fc_arena *a,
+                         uint32_t *place, bool *seen)
+{
+    uint32_t low = UINT32_MAX, high = 0;
+    for (size_t i = 0; i < a->links; i++) {
+        const uint32_t end[] = {a->link[i].from, a->link[i].to};
+        for (size_t k = 0; k < 2; k++) {
+            seen[end[k]] = true;
+            low = end[k] < low ? end[k] : low;
+            high = end[k] > high ? end[k] : high;
+        }
+    }
+    for (uint32_t key = low; a->links && key <= high; key++) {
+        if (!seen[key])
+            continue;
+        seen[key] = false;
+        place[key] = (uint32_t)a->members;
+        struct fc_member m = member_of(ev, a->node, key);
+        a->nodes += a->members == 0 || a->member[a->members - 1].node != m.node;
+        a->member[a->members++] = m;
+    }
+    for (size_t i = 0; i < a->links; i++) {
+        a->link[i].from = place[a->link[i].from];
+        a->link[i].to = place[a->link[i].to];
+    }
+}
+
+static bool make_all_members(const struct fc_evidence *ev, struct fc_pairs *out)
+{
+    size_t keys = ev->nodes * ev->rails;
+    keys = keys > ev->ranks ? keys : ev->ranks;
+    uint32_t *place = malloc((keys + 1) * sizeof *place);
+    bool *seen = calloc(keys + 1, sizeof *seen);
+    struct fc_member *next = out->member;
+    for (size_t i = 0; place && seen && i < out->arenas; i++) {
+        struct fc_arena *a = &out->arena[i];
+        a->member = next;
+        a->rails = a->node == FC_NONE && ev->rails > 1;
+        make_members(ev, a, place, seen);
+        next += a->members;
+    }
+    bool ok = place && seen;
+    free(place);
+    free(seen);
+    return ok;
+}
+
+/* --- the whole --- */
+
+static size_t count_arenas(const struct fc_evidence *ev)
+{
     size_t count = 0;
-    for (int forward = 1; forward >= 0; forward--) {
-        struct raw raw = {.node = inside ? p->a_node : FC_NONE,
-                          .from = forward ? a : b,
-                          .to = forward ? b : a,
-                          .attempt = ev->round[p->round].attempt,
-                          .pair = p};
-        if (fill(p, of, forward, &raw))
-            out[count++] = raw;
+    struct key last = {0};
+    for (size_t i = 0; i < ev->ways; i++) {
+        struct key key = key_of(ev, ev->way[i]);
+        count += i == 0 || !same_arena(&last, &key);
+        last = key;
     }
     return count;
 }
 
-/* One link of each direction: the newest, bad when any was. */
-static size_t merge(struct raw *raw, size_t count)
-{
-    size_t kept = 0;
-    if (count)
-        qsort(raw, count, sizeof *raw, by_ends_and_age);
-    for (size_t i = 0; i < count; i++) {
-        if (kept && by_ends(&raw[kept - 1], &raw[i]) == 0)
-            raw[kept - 1].bad = raw[kept - 1].bad || raw[i].bad;
-        else
-            raw[kept++] = raw[i];
-    }
-    return kept;
-}
-
-static struct raw *find(struct raw *raw, size_t count, size_t from, size_t to)
-{
-    struct raw key = {.node = FC_NONE, .from = (uint32_t)from, .to = (uint32_t)to};
-    return count ? bsearch(&key, raw, count, sizeof *raw, by_ends) : NULL;
-}
-
-/* Pairs of nodes that a record calls bad and no matrix line does: nothing is lost when
- * a line is. */
-static size_t add_records(const struct fc_evidence *ev, enum fc_pairs_of of,
-                          struct raw *raw, size_t count)
-{
-    size_t all = count;
-    for (size_t i = 0; i < ev->records; i++) {
-        const struct fc_ev_record *r = &ev->record[i];
-        bool wrong = r->wrong > 0;
-        bool bad = of == FC_PAIRS_WRONG ? wrong : r->state == FC_EV_FAILED && !wrong;
-        if (!bad || !fc_ev_of_pair(r) || r->node == r->peer)
-            continue;
-        const struct raw *there = find(raw, count, r->node, r->peer);
-        const struct raw *back = find(raw, count, r->peer, r->node);
-        if ((there && there->bad) || (back && back->bad))
-            continue;
-        for (int forward = 1; forward >= 0; forward--)
-            raw[all++] = (struct raw){.node = FC_NONE,
-                                      .from = (uint32_t)(forward ? r->node : r->peer),
-                                      .to = (uint32_t)(forward ? r->peer : r->node),
-                                      .record = r,
-                                      .bad = true,
-                                      .attempt = r->attempt};
-    }
-    return all;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static const uint32_t *find_id(const uint32_t *id, size_t count, uint32_t key)
-{
-    return bsearch(&key, id, count, sizeof *id, by_number);
-}
-
-/* The ids of raw[0..count), which is sorted by `from`, each once; how many. */
-static size_t gather_ids(const struct raw *raw, size_t count, uint32_t *id)
-{
-    size_t senders = 0, all;
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || raw[i].from != id[senders - 1])
-            id[senders++] = raw[i].from;
-    all = senders;
-    for (size_t i = 0; i < count; i++)
-        if (!find_id(id, senders, raw[i].to))
-            id[all++] = raw[i].to;
-    if (all == senders)
-        return senders;
-    qsort(id, all, sizeof *id, by_number);
-    senders = 0;
-    for (size_t i = 0; i < all; i++)
-        if (i == 0 || id[i] != id[senders - 1])
-            id[senders++] = id[i];
-    return senders;
-}
-
-/* The arena of raw[0..count), which share it. */
-static void make_arena(const struct raw *raw, size_t count, struct fc_link *link,
-                       uint32_t *id, struct fc_arena *out)
-{
-    *out = (struct fc_arena){.node = raw->node, .link = link, .links = count, .id = id};
-    out->members = gather_ids(raw, count, id);
-    for (size_t i = 0; i < count; i++)
-        link[i] = (struct fc_link){
-            .from = (uint32_t)(find_id(id, out->members, raw[i].from) - id),
-            .to = (uint32_t)(find_id(id, out->members, raw[i].to) - id),
-            .value = raw[i].value,
-            .pair = raw[i].pair,
-            .record = raw[i].record,
-            .bad = raw[i].bad,
-            .again = raw[i].attempt > 1};
-}
-
-static void make_arenas(const struct raw *raw, size_t count, struct fc_pairs *out)
-{
-    for (size_t i = 0; i < count;) {
-        size_t end = i + 1;
-        while (end < count && raw[end].node == raw[i].node)
-            end++;
-        make_arena(raw + i, end - i, out->link + i, out->id + 2 * i,
-                   &out->arena[out->arenas++]);
-        i = end;
-    }
-}
-
 /* True when some pair is wrong (failed): without one there is no need to look at who
  * met whom. */
-static bool any_bad(const struct fc_evidence *ev, enum fc_pairs_of of)
+static bool any_bad(const struct fc_evidence *ev, enum fc_pairs_of of, size_t records)
 {
-    struct raw raw = {0};
-    for (size_t i = 0; i < ev->pairs && !raw.bad; i++)
-        for (int forward = 0; forward < 2 && !raw.bad; forward++)
-            (void)fill(&ev->pair[i], of, forward, &raw);
-    for (size_t i = 0; i < ev->records && !raw.bad; i++)
-        raw.bad = fc_ev_of_pair(&ev->record[i]);
-    return raw.bad;
-}
-
-static bool bad_is_told(enum fc_pairs_of of)
-{
-    return of == FC_PAIRS_WRONG || of == FC_PAIRS_FAILED;
+    struct fc_link link = {0};
+    for (size_t i = 0; i < ev->ways && !link.bad; i++)
+        (void)read_way(ev, (uint32_t)i, of, &link);
+    return link.bad || records > 0;
 }
 
 bool fc_pairs_open(const struct fc_evidence *ev, enum fc_pairs_of of,
                    struct fc_pairs *out)
 {
-    size_t room = 2 * ev->pairs + 1, count = 0;
-    for (size_t i = 0; bad_is_told(of) && i < ev->records; i++)
-        room += fc_ev_of_pair(&ev->record[i]) ? 2 : 0;
+    struct builder b = {.ev = ev, .of = of, .out = out};
+    bool told = of == FC_PAIRS_WRONG || of == FC_PAIRS_FAILED;
+    size_t records = 0;
     *out = (struct fc_pairs){0};
-    if (bad_is_told(of) && !any_bad(ev, of))
+    for (size_t i = 0; told && i < ev->records; i++)
+        records += fc_ev_of_pair(&ev->record[i]);
+    if (told && !any_bad(ev, of, records))
         return true;
-    struct raw *raw = malloc(room * sizeof *raw);
-    if (!raw)
-        return false;
-    for (size_t i = 0; i < ev->pairs; i++)
-        count += add_pair(ev, &ev->pair[i], of, raw + count);
-    count = merge(raw, count);
-    if (bad_is_told(of))
-        count = merge(raw, add_records(ev, of, raw, count));
-    out->link = malloc((count + 1) * sizeof *out->link);
-    out->id = malloc((2 * count + 1) * sizeof *out->id);
-    out->arena = malloc((count + 1) * sizeof *out->arena);
-    bool ok = out->link && out->id && out->arena;
-    if (ok)
-        make_arenas(raw, count, out);
-    else
+    bool ok = records == 0 || gather_told(&b, records);
+    size_t room = ev->ways + b.tolds + 1;
+    size_t ends = ev->nodes * ev->rails + ev->ranks;
+    size_t arenas = count_arenas(ev) + b.tolds + 1;
+    ends = ends * arenas < 2 * room ? ends * arenas : 2 * room;
+    out->link = malloc(room * sizeof *out->link);
+    out->arena = malloc(arenas * sizeof *out->arena);
+    out->member = malloc((ends + 1) * sizeof *out->member);
+    ok = ok && out->link && out->arena && out->member;
+    if (ok) {
+        add_links(&b);
+        ok = make_all_members(ev, out);
+    }
+    free(b.told);
+    if (!ok)
         fc_pairs_close(out);
-    free(raw);
     return ok;
 }
 
 void fc_pairs_close(struct fc_pairs *pairs)
 {
     free(pairs->link);
-    free(pairs->id);
+    free(pairs->member);
     free(pairs->arena);
     *pairs = (struct fc_pairs){0};
 }
@@ -266,4 +370,23 @@ void fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *a, doubl
         a->link[kept++] = l;
     }
     a->links = kept;
+}
+
+bool fc_pairs_drop_across(struct fc_arena *a)
+{
+    size_t of[2] = {0}, bad[2] = {0}, kept = 0;
+    for (size_t i = 0; i < a->links; i++) {
+        const struct fc_link *l = &a->link[i];
+        bool across = a->member[l->from].id != a->member[l->to].id;
+        of[across]++;
+        bad[across] += l->bad;
+    }
+    if (!a->rails || of[0] == 0 || of[1] == 0 || 20 * bad[1] < 19 * of[1] ||
+        10 * bad[0] > of[0])
+        return false;
+    for (size_t i = 0; i < a->links; i++)
+        if (a->member[a->link[i].from].id == a->member[a->link[i].to].id)
+            a->link[kept++] = a->link[i];
+    a->links = kept;
+    return true;
 }

@@ -2,23 +2,31 @@
 /* Pairs as a graph: members, one link for each direction of each pair, which links are
  * bad, and the smallest part that explains them.
  *
- * Members of an arena are nodes, or the ranks of one node. A pair that was measured
- * again counts with its last attempt; wrong and failed ones stay wrong and failed.
+ * Members of an arena are the NICs of the nodes (one a node where nodes have one), or
+ * the ranks of one node. A pair that was measured again counts with its last attempt;
+ * wrong and failed ones stay wrong and failed.
  *
- * Blame: a member explains bad links when they are at least three quarters of those
- * that it sends (receives) on, and at least two, or when at least three meet in it and
- * that is far beyond chance. The one with most goes first, and the next is looked for
+ * Blame: parts are leaf switches (three nodes or more), rails, nodes of several NICs,
+ * and members. A member explains bad links when they are at least three quarters of
+ * those that it sends (receives) on, and at least two, or when at least three meet in
+ * it and that is far beyond chance; a larger part when they are nine tenths. Of a
+ * switch the links that cross its border count, since those inside may be well; where
+ * there are but two switches the inside must be bad as well, else both are as likely.
+ * The part with most goes first, of equals the smallest, and the next is looked for
  * among the links that are left. What is left then are links.
  * When that takes more than half of the members, or more than half of the links that
  * are left are bad, all together are to blame. Two members cannot be told apart: their
  * link is.
  *
- * Slow, relative to the others: with 3 to 8 members one is slow when every link that
- * it sends (receives) on is far below the middle of the links without it; with more
- * members, when the median of its links is. Far is the larger of `least` and four
- * robust deviations. Then single links, by six. Where many links lie far out without
- * such a pattern nothing is marked: they spread. Collective: no. Refuses to know:
- * findings, limits' floors. */
+ * Slow, relative to the others (pairs_slow.c). Links of one kind are equals: the same
+ * classes of nodes, both ends under one switch or not, along one rail or across, of
+ * like size and path. A member is slow when even the better ones of its links are far
+ * below what its equals reach, which is the middle of all members' better links, so
+ * that it holds with 40 % of the members bad. With 3 to 8 members one is slow when
+ * every link that it sends (receives) on is far below the middle of the links without
+ * it. Far is the larger of `least` and four robust deviations. Then single links, by
+ * six. Where many links lie far out without such a pattern nothing is marked: they
+ * spread. Collective: no. Refuses to know: findings, limits' floors. */
 #ifndef FC_JUDGE_PAIRS_H
 #define FC_JUDGE_PAIRS_H
 
@@ -27,6 +35,9 @@
 /* The least drop of a bandwidth that is looked at; below it no spread is small
  * enough. */
 #define FC_PAIRS_DROP 0.05
+
+/* With so few members the pattern of single links decides. */
+enum { FC_PAIRS_FEW = 8 };
 
 enum fc_pairs_of {
     FC_PAIRS_BW,      /* value: GB/s */
@@ -38,25 +49,36 @@ enum fc_pairs_of {
 struct fc_link {
     uint32_t from, to;                 /* indices of members in the arena */
     double value;                      /* NaN where there is none */
+    double equal;                      /* what its equals reach; NaN: not looked at */
     const struct fc_ev_pair *pair;     /* NULL: known by a record alone */
     const struct fc_ev_record *record; /* that says it is bad; NULL: none */
     bool bad;
     bool again; /* measured in an attempt beyond the first */
 };
 
+struct fc_member {
+    uint32_t node; /* index in the evidence */
+    uint32_t id;   /* rank number inside a node, else the NIC's number */
+    uint32_t leaf; /* number of its leaf switch, or FC_EV_NO_LEAF */
+};
+
 struct fc_arena {
-    size_t node; /* whose ranks are the members; FC_NONE: the members are nodes */
+    size_t node;        /* whose ranks are the members; FC_NONE: NICs are */
+    const char *metric; /* of the bandwidths */
     struct fc_link *link;
     size_t links;
-    uint32_t *id; /* [members]: node indices or rank numbers, ascending */
+    struct fc_member *member; /* by node, then id */
     size_t members;
+    size_t nodes;  /* that they belong to */
+    bool rails;    /* NICs have numbers */
+    bool inferred; /* leaf switches were found from latencies */
 };
 
 struct fc_pairs {
-    struct fc_arena *arena; /* between nodes first, then by node */
+    struct fc_arena *arena; /* between nodes first, then by node; by metric */
     size_t arenas;
     struct fc_link *link;
-    uint32_t *id;
+    struct fc_member *member;
 };
 
 /* Links of FC_PAIRS_BW and FC_PAIRS_LATENCY are those that have a value; of the
@@ -71,41 +93,63 @@ void fc_pairs_close(struct fc_pairs *pairs);
 void fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *arena,
                          double floor, int64_t from_bytes);
 
+/* True when nearly all links across rails are bad and nearly none along them: a fabric
+ * that connects rails only by the nodes' own means. The links across are dropped. */
+bool fc_pairs_drop_across(struct fc_arena *arena);
+
+/* Gives members without a leaf switch the one that latencies show: nodes that answer
+ * each other clearly sooner than others do. Nothing where any switch is known, or where
+ * latencies do not form such groups. False when memory is short. */
+bool fc_pairs_infer_leaves(struct fc_arena *arena);
+
 /* What the slow ones are held against. */
 struct fc_pairs_level {
     double centre; /* median of the links that are not marked */
     double scale;  /* robust deviation, a share of it */
     double top;    /* what the best tenth of all links reaches */
+    double part;   /* robust deviation among the members' better links; NaN: few */
     bool spread;   /* many links lie far out without a pattern */
 };
 
 /* Sets `bad` of links that are slow against the others; least: the least drop, a
  * share. Nothing with fewer than 3 members. False when memory is short. */
-bool fc_pairs_mark_slow(struct fc_arena *arena, double least,
-                        struct fc_pairs_level *out);
+bool fc_pairs_mark_slow(const struct fc_evidence *ev, struct fc_arena *arena,
+                        double least, struct fc_pairs_level *out);
 
-enum fc_culprit_kind { FC_CULPRIT_ALL, FC_CULPRIT_MEMBER, FC_CULPRIT_LINK };
+/* From the largest part to the smallest. */
+enum fc_culprit_kind {
+    FC_CULPRIT_ALL,
+    FC_CULPRIT_LEAF,
+    FC_CULPRIT_RAIL,
+    FC_CULPRIT_NODE,   /* with all its NICs */
+    FC_CULPRIT_MEMBER, /* one NIC, or rank; where nodes have one NIC: the node */
+    FC_CULPRIT_LINK
+};
 
 struct fc_culprit {
     enum fc_culprit_kind kind;
-    uint32_t member, other; /* other: the far end of a link */
-    bool sends, receives;   /* what is bad: what the member sends, what it gets */
+    uint32_t member, other; /* the first of the part; other: the far end of a link */
+    bool sends, receives;   /* what is bad: what the part sends, what it gets */
+    bool inside;            /* as well or only: links between two of its members */
     size_t bad, of;         /* links that it explains, of those that were looked at */
     size_t again;           /* of the bad: measured again */
 };
 
 struct fc_blame {
-    struct fc_culprit *culprit; /* members, then links, by index; or one of all */
+    struct fc_culprit *culprit; /* parts by kind and member, then links; or one: all */
     size_t count;
 };
 
 /* Who explains the bad links. Pure. False when memory is short. Ownership:
  * fc_blame_close. */
-bool fc_blame_open(const struct fc_link *link, size_t links, size_t members,
-                   struct fc_blame *out);
+bool fc_blame_open(const struct fc_arena *arena, struct fc_blame *out);
 void fc_blame_close(struct fc_blame *blame);
 /* True when the link is one of the bad ones that it explains. */
-bool fc_culprit_explains(const struct fc_culprit *culprit, const struct fc_link *link);
+bool fc_culprit_explains(const struct fc_arena *arena, const struct fc_culprit *culprit,
+                         const struct fc_link *link);
+/* True when the member belongs to the part that is to blame. */
+bool fc_culprit_has(const struct fc_arena *arena, const struct fc_culprit *culprit,
+                    uint32_t member);
 /* True when at least half of what it explains was measured again. */
 bool fc_culprit_confirmed(const struct fc_culprit *culprit);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Which links are slow against the others; pairs.h says when. */
-#include "judge/pairs.h"
+/* Which links are slow against the others; pairs.h says when. A link is looked at as a
+ * share of what its equals reach. */
+#include "judge/pairs_parts.h"
 
 #include "core/stats.h"
 
@@ -8,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENDS, RECEIVES, ROLES, FEW = 8 };
+enum { SENDS, RECEIVES, ROLES };
 
 static const double normal_mad = 1.4826, scale_min = 0.003;
 static const double member_scales = 4.0, link_scales = 6.0;
-static const double median_deviation = 1.2533; /* of n normal values, times root n */
+/* Standard deviation of the value that a quarter of n normal ones exceed, times root
+ * n. */
+static const double better_deviation = 1.36;
+static const size_t leaves_least = 3;
 /* With three or four members there are too few links to know their spread. */
 static double tiny_drop(size_t members)
 {
@@ -25,11 +29,12 @@ static const double link_drop = 0.10, link_drop_few = 0.20;
 struct study {
     struct fc_arena *arena;
     double least;
+    double *share;       /* [links]: of what its equals reach */
     double *x, *scratch; /* [links] */
     bool *out;           /* [members]: no longer part of the yardstick */
 };
 
-static size_t end_of(const struct fc_link *l, int role)
+static uint32_t end_of(const struct fc_link *l, int role)
 {
     return role == SENDS ? l->from : l->to;
 }
@@ -39,12 +44,14 @@ static bool measured(const struct study *s, const struct fc_link *l)
     return !s->out[l->from] && !s->out[l->to] && !l->bad;
 }
 
+/* Of s->x[0..count), count > 0. */
 static void centre_of(const struct study *s, size_t count, double *centre,
                       double *scale)
 {
-    *centre = fc_median_in_place(s->x, count);
-    *scale = fmax(normal_mad * fc_mad(s->x, count, *centre, s->scratch) / *centre,
-                  scale_min);
+    *centre = fc_select_median(s->x, count);
+    for (size_t i = 0; i < count; i++)
+        s->scratch[i] = fabs(s->x[i] - *centre);
+    *scale = fmax(normal_mad * fc_select_median(s->scratch, count) / *centre, scale_min);
 }
 
 /* The links without `member` (SIZE_MAX: all that are measured). */
@@ -54,10 +61,12 @@ static size_t gather_others(const struct study *s, size_t member)
     for (size_t i = 0; i < s->arena->links; i++) {
         const struct fc_link *l = &s->arena->link[i];
         if (measured(s, l) && l->from != member && l->to != member)
-            s->x[count++] = l->value;
+            s->x[count++] = s->share[i];
     }
     return count;
 }
+
+/* --- three to eight members: every link of one --- */
 
 static void mark_role(const struct study *s, size_t member, int role)
 {
@@ -65,8 +74,6 @@ static void mark_role(const struct study *s, size_t member, int role)
         if (end_of(&s->arena->link[i], role) == member)
             s->arena->link[i].bad = true;
 }
-
-/* --- three to eight members: every link of one --- */
 
 /* The best of the member's links in this role; NaN with fewer than two. */
 static double best_of(const struct study *s, size_t member, int role)
@@ -77,7 +84,7 @@ static double best_of(const struct study *s, size_t member, int role)
         const struct fc_link *l = &s->arena->link[i];
         if (!measured(s, l) || end_of(l, role) != member)
             continue;
-        best = fmax(best, l->value);
+        best = fmax(best, s->share[i]);
         count++;
     }
     return count >= 2 ? best : (double)NAN;
@@ -126,132 +133,222 @@ static void mark_among_few(struct study *s)
     }
 }
 
-/* --- more members: the median of each one's links --- */
+/* --- more members: the better ones of each part's links --- */
 
-struct of_member {
-    size_t member;
-    double value;
-    size_t links; /* that it is the median of */
+/* The links of parts in one role: of[start[p]…start[p + 1]) belong to part p. */
+struct lists {
+    size_t parts;
+    size_t *start;
+    uint32_t *of;
+    double *score; /* [parts]: of the better links; NaN: too few */
+    double *x;     /* [parts] */
+    size_t least;  /* links that make a score */
 };
 
-static int by_member_and_value(const void *pa, const void *pb)
+/* The part that the link counts for in this role; UINT32_MAX: none. */
+static uint32_t part_of(const struct fc_arena *a, const struct fc_link *l, int role,
+                        bool leaves)
 {
-    const struct of_member *a = pa, *b = pb;
-    if (a->member != b->member)
-        return a->member < b->member ? -1 : 1;
-    return a->value < b->value ? -1 : a->value > b->value;
+    uint32_t from = a->member[l->from].leaf, to = a->member[l->to].leaf;
+    if (!leaves)
+        return end_of(l, role);
+    return from == to ? UINT32_MAX : role == SENDS ? from : to;
 }
 
-/* Medians of the members' links in a role, for those with at least two; how many. */
-static size_t medians(const struct study *s, int role, struct of_member *link,
-                      struct of_member *out)
+static void sort_links(const struct study *s, int role, bool leaves, struct lists *out)
 {
     const struct fc_arena *a = s->arena;
-    size_t count = 0;
-    for (size_t i = 0; i < a->links; i++)
-        link[i] = (struct of_member){end_of(&a->link[i], role), a->link[i].value, 1};
-    qsort(link, a->links, sizeof *link, by_member_and_value);
-    for (size_t i = 0; i < a->links;) {
-        size_t end = i + 1;
-        while (end < a->links && link[end].member == link[i].member)
-            end++;
-        size_t n = end - i;
-        double upper = link[i + n / 2].value, lower = link[i + (n - 1) / 2].value;
-        if (n >= 2)
-            out[count++] = (struct of_member){link[i].member, (upper + lower) / 2.0, n};
-        i = end;
+    memset(out->start, 0, (out->parts + 2) * sizeof *out->start);
+    for (size_t i = 0; i < a->links; i++) {
+        uint32_t part = part_of(a, &a->link[i], role, leaves);
+        if (part != UINT32_MAX)
+            out->start[part + 2]++;
     }
-    return count;
+    for (size_t p = 0; p < out->parts; p++)
+        out->start[p + 2] += out->start[p + 1];
+    for (size_t i = 0; i < a->links; i++) {
+        uint32_t part = part_of(a, &a->link[i], role, leaves);
+        if (part != UINT32_MAX)
+            out->of[out->start[part + 1]++] = (uint32_t)i;
+    }
 }
 
-/* Members whose median is far below the middle of the medians. Few medians know their
- * own spread badly; that of all links says what it should be. */
-static void mark_members(const struct study *s, int role,
-                         const struct of_member *median, size_t count, double spread)
+/* The scores' middle and spread; how many parts have one. */
+static size_t score_parts(const struct study *s, struct lists *l, double *centre,
+                          double *scale)
+{
+    size_t scores = 0;
+    for (size_t p = 0; p < l->parts; p++) {
+        size_t n = l->start[p + 1] - l->start[p];
+        for (size_t i = 0; i < n; i++)
+            s->x[i] = s->share[l->of[l->start[p] + i]];
+        l->score[p] = n >= l->least ? fc_better_of(s->x, n) : (double)NAN;
+        if (n >= l->least)
+            l->x[scores++] = l->score[p];
+    }
+    if (scores == 0)
+        return 0;
+    memcpy(s->x, l->x, scores * sizeof *l->x);
+    centre_of(s, scores, centre, scale);
+    return scores;
+}
+
+/* Marks what is low of the links of each part that is far below the others. Few scores
+ * know their own spread badly; that of all links says what it should be. */
+static void mark_parts(struct study *s, struct lists *l, double spread,
+                       size_t parts_least, struct fc_pairs_level *level)
 {
     double centre, scale;
-    if (count == 0)
+    size_t scores = score_parts(s, l, &centre, &scale);
+    if (scores < parts_least || scores < 2)
         return;
-    for (size_t i = 0; i < count; i++)
-        s->x[i] = median[i].value;
-    centre_of(s, count, &centre, &scale);
-    for (size_t i = 0; i < count; i++) {
-        double chance = median_deviation * spread / sqrt((double)median[i].links);
-        if (1.0 - median[i].value / centre >
-            fmax(s->least, member_scales * fmax(scale, chance)))
-            mark_role(s, median[i].member, role);
+    for (size_t p = 0; p < l->parts; p++) {
+        size_t n = l->start[p + 1] - l->start[p];
+        double chance = better_deviation * spread / sqrt((double)(n ? n : 1));
+        double drop = 1.0 - l->score[p] / centre;
+        if (!(drop > fmax(s->least, member_scales * fmax(scale, chance))))
+            continue;
+        for (size_t i = l->start[p]; i < l->start[p + 1]; i++)
+            if (s->share[l->of[i]] < centre * (1.0 - drop / 2.0))
+                s->arena->link[l->of[i]].bad = true;
     }
+    if (level)
+        level->part = isnan(level->part) ? scale : fmax(level->part, scale);
 }
 
-static bool mark_among_many(struct study *s)
+/* Leaf switches that have three nodes; how many there are. */
+static size_t count_leaves(const struct fc_arena *a, size_t *bound)
 {
-    struct of_member *link = malloc((s->arena->links + 1) * sizeof *link);
-    struct of_member *median[ROLES];
-    size_t count[ROLES] = {0};
-    for (int role = 0; role < ROLES; role++)
-        median[role] = malloc((s->arena->members + 1) * sizeof(struct of_member));
-    bool ok = link && median[SENDS] && median[RECEIVES];
-    for (int role = 0; ok && role < ROLES; role++)
-        count[role] = medians(s, role, link, median[role]);
+    size_t leaves = 0;
+    uint32_t most = 0;
+    bool any = false;
+    *bound = 0;
+    for (size_t m = 0; m < a->members; m++)
+        if (a->member[m].leaf != FC_EV_NO_LEAF) {
+            most = a->member[m].leaf > most ? a->member[m].leaf : most;
+            any = true;
+        }
+    if (!any)
+        return 0;
+    *bound = (size_t)most + 1;
+    bool *seen = calloc(*bound, sizeof *seen);
+    for (size_t m = 0; seen && m < a->members; m++)
+        if (a->member[m].leaf != FC_EV_NO_LEAF && !seen[a->member[m].leaf]) {
+            seen[a->member[m].leaf] = true;
+            leaves++;
+        }
+    free(seen);
+    return leaves;
+}
+
+static bool lists_open(const struct study *s, size_t parts, struct lists *out)
+{
+    *out = (struct lists){.parts = parts,
+                          .start = malloc((parts + 3) * sizeof *out->start),
+                          .of = malloc((s->arena->links + 1) * sizeof *out->of),
+                          .score = malloc((parts + 1) * sizeof *out->score),
+                          .x = malloc((parts + 1) * sizeof *out->x)};
+    return out->start && out->of && out->score && out->x;
+}
+
+static void lists_close(struct lists *l)
+{
+    free(l->start);
+    free(l->of);
+    free(l->score);
+    free(l->x);
+}
+
+static bool mark_among_many(struct study *s, struct fc_pairs_level *level)
+{
+    size_t bound, leaves = count_leaves(s->arena, &bound);
     double middle, spread;
+    struct lists l;
     centre_of(s, gather_others(s, SIZE_MAX), &middle, &spread);
-    for (int role = 0; role < ROLES; role++)
-        mark_members(s, role, median[role], count[role], spread);
-    for (int role = 0; role < ROLES; role++)
-        free(median[role]);
-    free(link);
+    bool ok = true;
+    if (leaves >= leaves_least) {
+        ok = lists_open(s, bound, &l);
+        l.least = leaves_least * leaves_least;
+        for (int role = 0; ok && role < ROLES; role++) {
+            sort_links(s, role, true, &l);
+            mark_parts(s, &l, spread, leaves_least, NULL);
+        }
+        lists_close(&l);
+    }
+    if (!ok)
+        return false;
+    ok = lists_open(s, s->arena->members, &l);
+    l.least = 2;
+    for (int role = 0; ok && role < ROLES; role++) {
+        sort_links(s, role, false, &l);
+        mark_parts(s, &l, spread, 2, level);
+    }
+    lists_close(&l);
     return ok;
 }
 
 /* --- single links --- */
 
-static bool is_low(const struct study *s, const struct fc_link *l, double floor)
-{
-    return measured(s, l) && l->value < floor;
-}
-
 static void mark_links(struct study *s, struct fc_pairs_level *level)
 {
     struct fc_arena *a = s->arena;
     size_t count = gather_others(s, SIZE_MAX), low = 0;
+    double centre;
     if (count == 0)
         return;
-    centre_of(s, count, &level->centre, &level->scale);
-    double least = a->members <= FEW ? link_drop_few : link_drop;
+    centre_of(s, count, &centre, &level->scale);
+    double least = a->members <= FC_PAIRS_FEW ? link_drop_few : link_drop;
     least = fmax(least, tiny_drop(a->members));
     least = fmax(fmax(s->least, least), link_scales * level->scale);
-    double floor = (1.0 - least) * level->centre;
-    for (size_t i = 0; i < a->links; i++)
-        low += is_low(s, &a->link[i], floor);
+    double floor = (1.0 - least) * centre;
+    for (size_t i = 0; i < a->links; i++) {
+        a->link[i].equal *= centre; /* now their middle, not that of the better ones */
+        low += measured(s, &a->link[i]) && s->share[i] < floor;
+    }
     level->spread = low > 2 && 10 * low > count;
     for (size_t i = 0; i < a->links && !level->spread; i++)
-        if (is_low(s, &a->link[i], floor))
+        if (measured(s, &a->link[i]) && s->share[i] < floor)
             a->link[i].bad = true;
+    level->top = centre;
+    for (size_t i = 0; i < a->links; i++)
+        s->x[i] = s->share[i];
+    double best = fc_select(s->x, a->links, a->links - 1 - a->links / 10);
+    for (count = 0, low = 0; low < a->links; low++)
+        if (measured(s, &a->link[low]))
+            s->x[count++] = a->link[low].value;
+    level->centre = count ? fc_select_median(s->x, count) : (double)NAN;
+    level->top = level->centre * best / centre;
 }
 
-bool fc_pairs_mark_slow(struct fc_arena *a, double least, struct fc_pairs_level *out)
+bool fc_pairs_mark_slow(const struct fc_evidence *ev, struct fc_arena *a, double least,
+                        struct fc_pairs_level *out)
 {
+    size_t room = a->links > a->members ? a->links : a->members;
+    bool few = a->members <= FC_PAIRS_FEW, ok = true;
+    *out = (struct fc_pairs_level){(double)NAN, (double)NAN, (double)NAN, (double)NAN,
+                                   false};
+    for (size_t i = 0; i < a->links; i++)
+        a->link[i].bad = false;
+    if (a->members < 3 || a->links == 0)
+        return true;
     struct study s = {.arena = a,
                       .least = least,
-                      .x = malloc((a->links + 1) * sizeof *s.x),
-                      .scratch = malloc((a->links + 1) * sizeof *s.scratch),
+                      .share = malloc((room + 1) * sizeof *s.share),
+                      .x = malloc((room + 1) * sizeof *s.x),
+                      .scratch = malloc((room + 1) * sizeof *s.scratch),
                       .out = calloc(a->members + 1, sizeof *s.out)};
-    bool ok = s.x && s.scratch && s.out;
-    *out = (struct fc_pairs_level){(double)NAN, (double)NAN, (double)NAN, false};
+    ok = s.share && s.x && s.scratch && s.out && fc_pairs_set_equals(ev, a, few);
     for (size_t i = 0; ok && i < a->links; i++)
-        a->link[i].bad = false;
-    if (ok && a->members > 2 && a->links > 0) {
-        if (a->members <= FEW)
-            mark_among_few(&s);
-        else
-            ok = mark_among_many(&s);
+        s.share[i] = a->link[i].value / a->link[i].equal;
+    if (ok && few)
+        mark_among_few(&s);
+    else if (ok)
+        ok = mark_among_many(&s, out);
+    if (ok) {
         memset(s.out, 0, a->members * sizeof *s.out);
         mark_links(&s, out);
-        for (size_t i = 0; i < a->links; i++)
-            s.x[i] = a->link[i].value;
-        (void)fc_median_in_place(s.x, a->links);
-        out->top = fc_quantile_sorted(s.x, a->links, 0.9);
     }
+    free(s.share);
     free(s.x);
     free(s.scratch);
     free(s.out);

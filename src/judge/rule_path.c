@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What carried the bytes: a rate whose path is not known proves little, and nodes whose
  * paths differ are not alike. */
+#include "judge/accused.h"
 #include "judge/pairs.h"
 #include "judge/rules.h"
 
@@ -188,15 +189,20 @@ static const char *usual_path(const struct fc_arena *a)
     return 2 * votes > a->links ? path : NULL;
 }
 
-static void report_pairs(const struct fc_case *c, const struct fc_arena *a,
+static bool report_pairs(const struct fc_case *c, const struct fc_arena *a,
                          const struct fc_culprit *k, const char *usual)
 {
-    struct fc_finding f = finding(c, "pair.bw");
-    size_t odd[2] = {a->id[k->member], a->id[k->other]};
-    f.odd = odd;
-    f.odds = k->kind == FC_CULPRIT_ALL ? 0 : k->kind == FC_CULPRIT_LINK ? 2 : 1;
+    struct fc_finding f = finding(c, a->metric);
+    struct fc_accused accused;
+    if (!fc_accused_open(c, a, k, a->metric, &accused))
+        return false;
+    size_t one = accused.finding.node;
+    f.odd = accused.finding.odds ? accused.odd : &one;
+    f.odds = accused.finding.odds ? accused.finding.odds : one != FC_NONE;
     fc_find(c->out, &f, "%zu transfers of pairs did not go by %s, as most do", k->bad,
             fc_clip(usual).s);
+    fc_accused_close(&accused);
+    return true;
 }
 
 /* True when pairs of nodes went by two known paths at least. */
@@ -231,9 +237,9 @@ static bool judge_pairs(const struct fc_case *c)
         const char *usual = usual_path(a);
         for (size_t i = 0; i < kept; i++)
             a->link[i].bad = usual && strcmp(a->link[i].pair->path, usual) != 0;
-        ok = fc_blame_open(a->link, kept, a->members, &blame);
+        ok = fc_blame_open(a, &blame);
         for (size_t k = 0; ok && k < blame.count; k++)
-            report_pairs(c, a, &blame.culprit[k], usual);
+            ok = report_pairs(c, a, &blame.culprit[k], usual);
     }
     fc_blame_close(&blame);
     fc_pairs_close(&pairs);

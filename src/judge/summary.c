@@ -108,10 +108,10 @@ static json_t *pair_subject(const struct fc_evidence *ev, const struct fc_arena 
 {
     if (a->node == FC_NONE)
         return json_pack("{s:s, s:s, s:s}", "kind", "pair", "node",
-                         ev->node[a->id[l->from]].name, "peer",
-                         ev->node[a->id[l->to]].name);
+                         ev->node[a->member[l->from].node].name, "peer",
+                         ev->node[a->member[l->to].node].name);
     return json_pack("{s:s, s:s, s:I}", "kind", "pair", "node", ev->node[a->node].name,
-                     "rank", (json_int_t)a->id[l->from]);
+                     "rank", (json_int_t)a->member[l->from].id);
 }
 
 /* Of the last attempt of each pair; `x` has room for all links. */

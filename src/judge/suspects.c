@@ -98,38 +98,43 @@ static size_t collect(const struct fc_evidence *ev, const struct fc_expectation 
 /* The member's rank in its pairs. */
 static int rank_of(const struct fc_arena *a, uint32_t member)
 {
-    for (size_t i = 0; i < a->links; i++) {
+    const struct fc_member *m = &a->member[member];
+    for (size_t i = 0; i < a->links && a->node == FC_NONE; i++) {
         const struct fc_ev_pair *p = a->link[i].pair;
-        if (a->link[i].from != member && a->link[i].to != member)
-            continue;
-        if (a->node != FC_NONE)
-            return (int)a->id[member];
-        return p->a_node == a->id[member] ? p->a_rank : p->b_rank;
+        if (a->link[i].from == member || a->link[i].to == member)
+            return p->a_node == m->node ? p->a_rank : p->b_rank;
     }
-    return -1;
+    return a->node == FC_NONE ? -1 : (int)m->id;
 }
 
-static struct suspect member(const struct fc_arena *a, uint32_t member, int why)
+static void suspect_member(const struct fc_arena *a, uint32_t member, int why,
+                           struct suspect *out, size_t *count)
 {
-    size_t node = a->node == FC_NONE ? a->id[member] : a->node;
-    return (struct suspect){"pair.bw", node, rank_of(a, member), why};
+    out[(*count)++] = (struct suspect){"pair.bw", a->member[member].node,
+                                       rank_of(a, member), why};
 }
 
 /* Those to blame for bad links, a part of them all at most; `out` has room for two a
- * link. False when memory is short. */
+ * link and four a member, which is of four parts at most. False when memory is
+ * short. */
 static bool accuse(const struct fc_arena *a, int why, struct suspect *out,
                    size_t *count)
 {
     struct fc_blame blame;
-    if (!fc_blame_open(a->link, a->links, a->members, &blame))
+    if (!fc_blame_open(a, &blame))
         return false;
     for (size_t i = 0; i < blame.count; i++) {
         const struct fc_culprit *k = &blame.culprit[i];
         if (k->kind == FC_CULPRIT_ALL || k->again > 0)
             continue;
-        out[(*count)++] = member(a, k->member, why);
-        if (k->kind == FC_CULPRIT_LINK)
-            out[(*count)++] = member(a, k->other, why);
+        if (k->kind == FC_CULPRIT_LINK) {
+            suspect_member(a, k->member, why, out, count);
+            suspect_member(a, k->other, why, out, count);
+            continue;
+        }
+        for (uint32_t m = 0; m < a->members; m++)
+            if (fc_culprit_has(a, k, m))
+                suspect_member(a, m, why, out, count);
     }
     fc_blame_close(&blame);
     return true;
@@ -139,18 +144,20 @@ static bool collect_pairs(const struct fc_evidence *ev,
                           const struct fc_expectation *expect, struct suspect *out,
                           size_t *count)
 {
-    double floor = fc_expectation_floor(expect, fc_metric_find("pair.bw"));
-    const struct fc_floor *row = fc_floor_find("pair.bw");
     struct fc_pairs pairs;
     bool ok = fc_pairs_open(ev, FC_PAIRS_BW, &pairs);
     for (size_t i = 0; ok && i < pairs.arenas; i++) {
         struct fc_arena *a = &pairs.arena[i];
+        const struct fc_floor *row = fc_floor_find(a->metric);
+        double floor = fc_expectation_floor(expect, fc_metric_find(a->metric));
         struct fc_pairs_level level;
-        ok = fc_pairs_mark_slow(a, FC_PAIRS_DROP, &level) &&
+        ok = fc_pairs_infer_leaves(a) &&
+             fc_pairs_mark_slow(ev, a, FC_PAIRS_DROP, &level) &&
              accuse(a, WHY_PAIRS, out, count);
         if (!ok || !isfinite(floor))
             continue;
         fc_pairs_mark_floor(ev, a, floor, row ? row->from_bytes : 0);
+        (void)fc_pairs_drop_across(a);
         ok = accuse(a, WHY_FLOOR, out, count);
     }
     fc_pairs_close(&pairs);
@@ -184,7 +191,8 @@ enum fc_status fc_judge_suspects(const struct fc_journal_text *journal, json_t *
     if (status != FC_OK)
         return status;
     status = fc_expectation_open(ev.profile, &expect, err);
-    size_t room = ev.series_count + 8 * ev.pairs + 1, count;
+    size_t ends = ev.ranks + ev.nodes * ev.rails, count;
+    size_t room = ev.series_count + 8 * ev.pairs + 8 * ends + 1;
     struct suspect *suspect = malloc(room * sizeof *suspect);
     if (status == FC_OK && suspect && fc_peers_open(&ev, &peers)) {
         count = collect(&ev, &expect, &peers, suspect);

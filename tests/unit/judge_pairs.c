@@ -46,11 +46,46 @@ static void spoil(struct graph *g, uint32_t member, bool sends, bool receives)
         }
 }
 
+/* Members are nodes with one NIC each. */
+static struct fc_arena arena_of(const struct graph *g, struct fc_member *member)
+{
+    for (uint32_t i = 0; i < g->members; i++)
+        member[i] = (struct fc_member){.node = i, .leaf = FC_EV_NO_LEAF};
+    return (struct fc_arena){.node = FC_NONE,
+                             .metric = "pair.bw",
+                             .link = (struct fc_link *)(uintptr_t)g->link,
+                             .links = g->links,
+                             .member = member,
+                             .members = g->members,
+                             .nodes = g->members};
+}
+
+/* The evidence of a graph: links of one kind. */
+static struct fc_ev_pair some_pair;
+static struct fc_ev_round some_round = {.bytes = 1 << 20, .rounds = 1, .attempt = 1};
+static struct fc_ev_node some_node[MOST];
+static const struct fc_evidence some_evidence = {
+    .round = &some_round, .node = some_node, .pair = &some_pair};
+
+static void mark_slow(struct graph *g, struct fc_pairs_level *level)
+{
+    struct fc_member member[MOST];
+    struct fc_arena arena = arena_of(g, member);
+    for (size_t i = 0; i < g->links; i++)
+        g->link[i].pair = &some_pair;
+    for (size_t i = 0; i < MOST; i++)
+        some_node[i].class = "";
+    assert_true(
+        fc_pairs_mark_slow(&some_evidence, &arena, FC_PAIRS_DROP, level));
+}
+
 /* "3", "3>" (sends), "3<" (receives), "1-4", "1>4" (1 to 4), "1<4", "all". */
 static const char *blamed(const struct graph *g, char *out, size_t room)
 {
     struct fc_blame blame;
-    assert_true(fc_blame_open(g->link, g->links, g->members, &blame));
+    struct fc_member member[MOST];
+    struct fc_arena arena = arena_of(g, member);
+    assert_true(fc_blame_open(&arena, &blame));
     out[0] = '\0';
     for (size_t i = 0; i < blame.count; i++) {
         const struct fc_culprit *k = &blame.culprit[i];
@@ -148,31 +183,26 @@ static void test_a_round_of_pairs(void **state)
 static void test_slow(void **state)
 {
     static struct graph g;
-    struct fc_arena a = {.node = FC_NONE, .link = g.link};
     struct fc_pairs_level level;
     char text[400];
     (void)state;
     for (size_t n = 3; n <= 30; n++) {
         graph_full(&g, n);
-        a.links = g.links;
-        a.members = n;
-        assert_true(fc_pairs_mark_slow(&a, FC_PAIRS_DROP, &level));
+        mark_slow(&g, &level);
         assert_string_equal(blamed(&g, text, sizeof text), "");
         spoil(&g, 2, false, true);
-        assert_true(fc_pairs_mark_slow(&a, FC_PAIRS_DROP, &level));
+        mark_slow(&g, &level);
         assert_string_equal(blamed(&g, text, sizeof text), "2<");
         assert_true(fabs(level.centre - 10.0) < 0.1);
         graph_full(&g, n);
         link_of(&g, 1, 0)->value *= 0.5;
-        assert_true(fc_pairs_mark_slow(&a, FC_PAIRS_DROP, &level));
+        mark_slow(&g, &level);
         assert_string_equal(blamed(&g, text, sizeof text), "0<1");
     }
     /* two members cannot be told apart */
     graph_full(&g, 2);
-    a.links = g.links;
-    a.members = 2;
     g.link[0].value *= 0.1;
-    assert_true(fc_pairs_mark_slow(&a, FC_PAIRS_DROP, &level));
+    mark_slow(&g, &level);
     assert_string_equal(blamed(&g, text, sizeof text), "");
 }
 
@@ -180,7 +210,6 @@ static void test_slow(void **state)
 static void test_noise_is_nobodys(void **state)
 {
     static struct graph g;
-    struct fc_arena a = {.node = FC_NONE, .link = g.link};
     struct fc_pairs_level level;
     struct fc_rng rng;
     size_t accused = 0;
@@ -189,14 +218,12 @@ static void test_noise_is_nobodys(void **state)
     for (size_t n = 3; n <= 24; n++)
         for (size_t trial = 0; trial < 20; trial++) {
             graph_full(&g, n);
-            a.links = g.links;
-            a.members = n;
             for (size_t i = 0; i < g.links; i++) /* the middle of 4: rather normal */
                 g.link[i].value =
                     7.0 + (double)(fc_rng_below(&rng, 400) + fc_rng_below(&rng, 400) +
                                    fc_rng_below(&rng, 400)) /
                               200.0;
-            assert_true(fc_pairs_mark_slow(&a, FC_PAIRS_DROP, &level));
+            mark_slow(&g, &level);
             for (size_t i = 0; i < g.links; i++)
                 accused += g.link[i].bad;
         }

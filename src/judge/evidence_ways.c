@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* What everyone who looks at pairs needs, made once: both ways of each pair in the
+ * order of who sends to whom, and the leaf switch of each NIC. */
+#include "judge/evidence_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A sort by counting needs a key below a bound. */
+struct sorting {
+    const struct fc_evidence *ev;
+    uint32_t *way, *other; /* [ways], the latter is scratch */
+    size_t ways;
+    uint32_t *metric; /* [rounds]: number of its metric */
+};
+
+static const struct fc_ev_pair *pair_of(const struct sorting *s, uint32_t way)
+{
+    return &s->ev->pair[way / 2];
+}
+
+static uint32_t end_key(const struct sorting *s, uint32_t way, bool sender)
+{
+    const struct fc_ev_pair *p = pair_of(s, way);
+    bool a = sender == (way % 2 == 0);
+    if (p->a_node == p->b_node)
+        return (uint32_t)fc_ev_rank_index(s->ev, a ? p->a_rank : p->b_rank);
+    return fc_ev_nic(s->ev, p, a);
+}
+
+static uint32_t from_key(const struct sorting *s, uint32_t way)
+{
+    return end_key(s, way, true);
+}
+
+static uint32_t to_key(const struct sorting *s, uint32_t way)
+{
+    return end_key(s, way, false);
+}
+
+static uint32_t metric_key(const struct sorting *s, uint32_t way)
+{
+    return s->metric[pair_of(s, way)->round];
+}
+
+static uint32_t inside_key(const struct sorting *s, uint32_t way)
+{
+    const struct fc_ev_pair *p = pair_of(s, way);
+    return p->a_node == p->b_node ? p->a_node + 1 : 0;
+}
+
+/* Stable. */
+static bool sort_by(struct sorting *s, uint32_t (*key)(const struct sorting *, uint32_t),
+                    size_t bound)
+{
+    size_t *start = calloc(bound + 1, sizeof *start);
+    if (!start)
+        return false;
+    for (size_t i = 0; i < s->ways; i++)
+        start[key(s, s->way[i]) + 1]++;
+    for (size_t i = 0; i < bound; i++)
+        start[i + 1] += start[i];
+    for (size_t i = 0; i < s->ways; i++)
+        s->other[start[key(s, s->way[i])]++] = s->way[i];
+    uint32_t *swap = s->way;
+    s->way = s->other;
+    s->other = swap;
+    free(start);
+    return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorted, each once; how many. */
+static size_t unique(const char **name, size_t count)
+{
+    size_t kept = 0;
+    if (count)
+        qsort(name, count, sizeof *name, by_text);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || strcmp(name[i], name[kept - 1]) != 0)
+            name[kept++] = name[i];
+    return kept;
+}
+
+static uint32_t number_of(const char **name, size_t count, const char *key)
+{
+    const char **at = bsearch(&key, name, count, sizeof *name, by_text);
+    return (uint32_t)(at - name);
+}
+
+/* The numbers of the rounds' metrics; how many there are, 0 without memory. */
+static size_t number_metrics(const struct fc_evidence *ev, uint32_t *out)
+{
+    const char **name = malloc((ev->rounds + 1) * sizeof(*name));
+    if (!name || !out) {
+        free(name);
+        return 0;
+    }
+    for (size_t i = 0; i < ev->rounds; i++)
+        name[i] = ev->round[i].metric;
+    size_t count = unique(name, ev->rounds);
+    for (size_t i = 0; i < ev->rounds; i++)
+        out[i] = number_of(name, count, ev->round[i].metric);
+    free(name);
+    return count ? count : 1;
+}
+
+/* --- leaf switches --- */
+
+/* The switch that a node line gives for a NIC; NULL: none. */
+static const char *leaf_name(const struct fc_evidence *ev, size_t node, size_t rail)
+{
+    const json_t *leaf = ev->node[node].leaf;
+    const json_t *name = json_is_array(leaf) ? json_array_get(leaf, rail) : leaf;
+    const char *text = json_string_value(name);
+    return text && *text ? text : NULL;
+}
+
+static bool number_leaves(struct fc_evidence *ev)
+{
+    size_t nics = ev->nodes * ev->rails, count = 0;
+    ev->leaf = malloc((nics + 1) * sizeof *ev->leaf);
+    ev->leaf_name = malloc((nics + 1) * sizeof(*ev->leaf_name));
+    if (!ev->leaf || !ev->leaf_name)
+        return false;
+    for (size_t i = 0; i < nics; i++) {
+        const char *name = leaf_name(ev, i / ev->rails, i % ev->rails);
+        if (name)
+            ev->leaf_name[count++] = name;
+    }
+    ev->leaves = unique(ev->leaf_name, count);
+    for (size_t i = 0; i < nics; i++) {
+        const char *name = leaf_name(ev, i / ev->rails, i % ev->rails);
+        ev->leaf[i] = name ? number_of(ev->leaf_name, ev->leaves, name) : FC_EV_NO_LEAF;
+    }
+    return true;
+}
+
+bool fc_ev_sort_ways(struct fc_evidence *ev)
+{
+    struct sorting s = {.ev = ev, .ways = 2 * ev->pairs};
+    ev->rails = 1;
+    for (size_t i = 0; i < ev->rounds; i++) {
+        const struct fc_ev_round *r = &ev->round[i];
+        int most = r->rail > r->peer_rail ? r->rail : r->peer_rail;
+        if (most >= (int)ev->rails)
+            ev->rails = (size_t)most + 1;
+    }
+    size_t ends = ev->nodes * ev->rails;
+    ends = (ends > ev->ranks ? ends : ev->ranks) + 1;
+    s.way = malloc((s.ways + 1) * sizeof *s.way);
+    s.other = malloc((s.ways + 1) * sizeof *s.other);
+    s.metric = malloc((ev->rounds + 1) * sizeof *s.metric);
+    size_t metrics = number_metrics(ev, s.metric);
+    bool ok = s.way && s.other && metrics && number_leaves(ev);
+    for (size_t i = 0; ok && i < s.ways; i++)
+        s.way[i] = (uint32_t)i;
+    ok = ok && sort_by(&s, to_key, ends) && sort_by(&s, from_key, ends) &&
+         sort_by(&s, metric_key, metrics) && sort_by(&s, inside_key, ev->nodes + 1);
+    free(s.other);
+    free(s.metric);
+    ev->way = s.way;
+    ev->ways = s.ways;
+    return ok;
+}

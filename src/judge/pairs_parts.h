@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* What the files behind pairs.h share; nobody else includes it. */
+#ifndef FC_JUDGE_PAIRS_PARTS_H
+#define FC_JUDGE_PAIRS_PARTS_H
+
+#include "judge/pairs.h"
+
+/* Of several values of one part, the one that a quarter at most is better than: it is
+ * well as long as more than a quarter of the part's links are. Reorders `x`; n > 0. */
+double fc_better_of(double *x, size_t n);
+
+/* Sets `equal` of every link: what links of its kind reach. Few: kinds are told apart
+ * by their rails only. False when memory is short. */
+bool fc_pairs_set_equals(const struct fc_evidence *ev, struct fc_arena *arena, bool few);
+
+#endif
