@@ -186,8 +186,9 @@ void fleet_draw(struct fleet *f)
                 node = (int)dice_below(&dice, (uint32_t)f->nodes);
             x->node[i] = node;
         }
-        bool nic = x->kind == FAULT_NIC || linked || x->kind == FAULT_CORRUPT;
-        if (nic && f->rails > 1 && x->rail < 0)
+        bool of_rail = x->kind == FAULT_NIC || linked || x->kind == FAULT_CORRUPT ||
+                       x->kind == FAULT_SWITCH;
+        if (of_rail && f->rails > 1 && x->rail < 0)
             x->rail = (int)dice_below(&dice, (uint32_t)f->rails);
     }
 }
@@ -269,7 +270,8 @@ double fleet_link(const struct fleet *f, int from, int rail, int to, int peer_ra
         const struct fault *x = &f->fault[k];
         bool here = fleet_leaf(f, from) == x->leaf,
              there = fleet_leaf(f, to) == x->leaf;
-        if (x->kind == FAULT_SWITCH && here != there)
+        bool crosses = here != there && (x->rail < 0 || x->rail == rail);
+        if (x->kind == FAULT_SWITCH && crosses)
             worth *= left(x);
         if (x->kind == FAULT_LINK && on_link(x, from, to, rail))
             worth *= left(x);

@@ -153,8 +153,7 @@ static void write_fault(const struct fleet *f, const struct fault *x, FILE *out)
     if (x->leaf >= 0 && f->rails == 1)
         fprintf(out, ",\"switch\":\"leaf-%d\"", x->leaf);
     else if (x->leaf >= 0)
-        fprintf(out, ",\"switch\":\"leaf-%d-rail-%d\"", x->leaf,
-                x->rail < 0 ? 0 : x->rail);
+        fprintf(out, ",\"switch\":\"leaf-%d-rail-%d\"", x->leaf, x->rail);
     if (x->leaf >= 0) {
         fprintf(out, ",\"members\":[");
         bool comma = false;

@@ -6,6 +6,9 @@
 
 enum { STRAYS_TOLD = 3 };
 
+/* Added to each finding here: the names of the nodes that list it. */
+#define ABOUT "nodes that list it"
+
 static const char *text(const json_t *object, const char *key)
 {
     const char *s = json_string_value(json_object_get(object, key));
@@ -85,20 +88,21 @@ static bool names_link(const json_t *fault, const json_t *finding, const char *n
     return !one_way || strstr(text(finding, "message"), way);
 }
 
+/* By its name, or by the nodes that the finding is about. */
 static bool names_switch(const json_t *fault, const json_t *finding)
 {
     const json_t *subject = json_object_get(finding, "subject");
-    const json_t *nodes = json_object_get(subject, "nodes");
     const json_t *members = json_object_get(fault, "members");
-    if (is(subject, "switch", text(fault, "switch")))
-        return true;
+    const json_t *about = json_object_get(finding, ABOUT);
     size_t i, named = 0;
     json_t *node;
-    json_array_foreach(nodes, i, node)
+    if (json_object_get(subject, "switch"))
+        return is(subject, "switch", text(fault, "switch"));
+    json_array_foreach(about, i, node)
     {
-        named += json_is_string(node) && has(members, json_string_value(node));
+        named += has(members, json_string_value(node));
     }
-    return named && named == json_array_size(nodes) &&
+    return named && named == json_array_size(about) &&
            named == json_array_size(members);
 }
 
@@ -269,12 +273,33 @@ static void count_healthy(const json_t *truth, const json_t *report, bool explai
     }
 }
 
-void truth_compare(const json_t *truth, const json_t *report, bool explain,
-                   struct tally *t)
+static void add_about(json_t *report)
+{
+    json_t *by_id = json_object(), *finding, *node, *id;
+    size_t i, k;
+    json_array_foreach(json_object_get(report, "findings"), i, finding)
+    {
+        json_object_set_new(finding, ABOUT, json_array());
+        json_object_set(by_id, text(finding, "id"), finding);
+    }
+    json_array_foreach(json_object_get(report, "nodes"), i, node)
+    {
+        json_array_foreach(json_object_get(node, "findings"), k, id)
+        {
+            finding = json_object_get(by_id, json_string_value(id));
+            json_array_append(json_object_get(finding, ABOUT),
+                              json_object_get(node, "name"));
+        }
+    }
+    json_decref(by_id);
+}
+
+void truth_compare(const json_t *truth, json_t *report, bool explain, struct tally *t)
 {
     bool right = true;
     size_t i;
     json_t *entry;
+    add_about(report);
     json_array_foreach(truth, i, entry)
     {
         right = find_fault(entry, report, explain, t) && right;

@@ -18,9 +18,10 @@ struct tally {
     long pass, fail, open;        /* verdicts */
 };
 
-/* Adds one fleet; `truth` is an array of what the generator wrote. Explains on stderr
- * what is not right when `explain` is set. */
-void truth_compare(const json_t *truth, const json_t *report, bool explain,
+/* Adds one fleet; `truth` is an array of what the generator wrote; `report` gets a
+ * member in each finding. Explains on stderr what is not right when `explain` is
+ * set. */
+void truth_compare(const json_t *truth, json_t *report, bool explain,
                    struct tally *tally);
 
 #endif
