@@ -240,7 +240,7 @@ int main(int argc, char **argv)
             return 2;
         }
     if (f.leaf_size == 0)
-        f.leaf_size = f.nodes < 16 ? 4 : f.nodes < 128 ? 16 : 32;
+        f.leaf_size = f.nodes < 16 ? 3 : f.nodes < 128 ? 16 : 32;
     if (f.rounds < 0)
         f.rounds = f.nodes > 64 ? 3 : 0;
     if (!fleet_open(&f))
