@@ -40,6 +40,7 @@ clean-local:
 	rm -rf tests/locale
 
 FC_UNIT = \
+	tests/unit/blame \
 	tests/unit/config \
 	tests/unit/control \
 	tests/unit/crew \

@@ -314,8 +314,9 @@ static bool too_many(const struct inquiry *q)
 
 static struct fc_culprit all_together(const struct fc_arena *a)
 {
-    struct fc_culprit c = {.kind = FC_CULPRIT_ALL, .of = a->links};
+    struct fc_culprit c = {.kind = FC_CULPRIT_ALL};
     for (size_t i = 0; i < a->links; i++) {
+        c.of += !a->link[i].skip;
         c.bad += a->link[i].bad;
         c.again += a->link[i].bad && a->link[i].again;
     }
@@ -341,8 +342,11 @@ static bool inquiry_open(struct inquiry *q)
     }
     for (int kind = FIRST_KIND; ok && kind < END_KIND; kind++)
         make_parts(q, kind, keyed);
-    for (size_t i = 0; ok && i < a->links; i++)
-        count_link(q, &a->link[i], 1);
+    for (size_t i = 0; ok && i < a->links; i++) {
+        q->explained[i] = a->link[i].skip;
+        if (!a->link[i].skip)
+            count_link(q, &a->link[i], 1);
+    }
     if (ok)
         find_touching(q);
     free(keyed);

@@ -334,14 +334,6 @@ size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank)
     return at == FC_NONE ? FC_NONE : ev->rank[at].node;
 }
 
-uint32_t fc_ev_nic(const struct fc_evidence *ev, const struct fc_ev_pair *p, bool a)
-{
-    const struct fc_ev_round *r = &ev->round[p->round];
-    int rail = a ? r->rail : r->peer_rail;
-    uint32_t node = a ? p->a_node : p->b_node;
-    return node * (uint32_t)ev->rails + (uint32_t)(rail > 0 ? rail : 0);
-}
-
 /* --- the whole --- */
 
 /* The run, profile and end lines. Of several different ones the first in canonical
@@ -426,6 +418,7 @@ void fc_evidence_close(struct fc_evidence *ev)
     free(ev->round);
     free(ev->pair);
     free(ev->way);
+    free(ev->arena);
     free(ev->leaf);
     free(ev->leaf_name);
     free(ev->fact);

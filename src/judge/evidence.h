@@ -90,6 +90,20 @@ struct fc_ev_pair {
     enum fc_ev_state state;
 };
 
+/* One way of a pair; all of them in the order of who sends to whom. */
+struct fc_ev_way {
+    double bw, latency; /* of the pair; NaN: none, or its state is not ok */
+    uint32_t way;       /* 2 * the index of its pair, + 1 for b to a */
+    uint32_t from, to; /* node * rails + rail; inside a node places in fc_evidence.rank */
+    uint32_t arena;    /* index into fc_evidence.arena */
+};
+
+/* Whose pairs can be compared. */
+struct fc_ev_arena {
+    size_t node; /* whose ranks they are; FC_NONE: they are of nodes */
+    const char *metric;
+};
+
 struct fc_ev_fact {
     size_t node;
     int rank;                 /* -1: of the whole node */
@@ -133,10 +147,11 @@ struct fc_evidence {
     size_t rounds;
     struct fc_ev_pair *pair; /* by round, then as the line has them */
     size_t pairs;
-    /* Both ways of each pair, 2 * its index, + 1 for b to a: pairs of nodes, then of
-     * the ranks of each node; by metric, who sends, who receives, then as pairs stand. */
-    uint32_t *way;
+    struct fc_ev_way *way; /* by arena, from, to, then as pairs stand */
     size_t ways;
+    struct fc_ev_arena *arena; /* between nodes first, then by node; by metric */
+    size_t arenas;
+    int attempts;           /* the last attempt of any pair */
     size_t rails;           /* NICs of a node, at least 1 */
     uint32_t *leaf;         /* [nodes * rails]: leaf switch of the NIC, or NO_LEAF */
     const char **leaf_name; /* [leaves], sorted */
@@ -181,8 +196,6 @@ double fc_ev_share(const struct fc_ev_record *record);
 size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank);
 /* Its place in ev->rank, FC_NONE when no line speaks of it. */
 size_t fc_ev_rank_index(const struct fc_evidence *ev, int rank);
-/* NIC of a (or of b) of a pair of nodes: node * ev->rails + rail. */
-uint32_t fc_ev_nic(const struct fc_evidence *ev, const struct fc_ev_pair *pair, bool a);
 /* The facts of one node: *out_count entries of ev->fact. */
 const struct fc_ev_fact *fc_ev_facts_of(const struct fc_evidence *ev, size_t node,
                                         size_t *out_count);

@@ -3,69 +3,114 @@
  * order of who sends to whom, and the leaf switch of each NIC. */
 #include "judge/evidence_parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A sort by counting needs a key below a bound. */
 struct sorting {
     const struct fc_evidence *ev;
-    uint32_t *way, *other; /* [ways], the latter is scratch */
+    struct fc_ev_way *way, *other; /* [ways], the latter is scratch */
     size_t ways;
-    uint32_t *metric; /* [rounds]: number of its metric */
+    const uint32_t *metric; /* [rounds]: number of its metric */
 };
 
-static const struct fc_ev_pair *pair_of(const struct sorting *s, uint32_t way)
+static const struct fc_ev_pair *pair_of(const struct sorting *s,
+                                        const struct fc_ev_way *way)
 {
-    return &s->ev->pair[way / 2];
+    return &s->ev->pair[way->way / 2];
 }
 
-static uint32_t end_key(const struct sorting *s, uint32_t way, bool sender)
+static uint32_t nic(const struct fc_evidence *ev, uint32_t node, int rail)
 {
-    const struct fc_ev_pair *p = pair_of(s, way);
-    bool a = sender == (way % 2 == 0);
-    if (p->a_node == p->b_node)
-        return (uint32_t)fc_ev_rank_index(s->ev, a ? p->a_rank : p->b_rank);
-    return fc_ev_nic(s->ev, p, a);
+    return node * (uint32_t)ev->rails + (uint32_t)(rail > 0 ? rail : 0);
 }
 
-static uint32_t from_key(const struct sorting *s, uint32_t way)
+static void make_ways(const struct fc_evidence *ev, struct fc_ev_way *out)
 {
-    return end_key(s, way, true);
+    for (size_t i = 0; i < ev->pairs; i++) {
+        const struct fc_ev_pair *p = &ev->pair[i];
+        const struct fc_ev_round *r = &ev->round[p->round];
+        bool inside = p->a_node == p->b_node;
+        uint32_t a = inside ? (uint32_t)fc_ev_rank_index(ev, p->a_rank)
+                            : nic(ev, p->a_node, r->rail);
+        uint32_t b = inside ? (uint32_t)fc_ev_rank_index(ev, p->b_rank)
+                            : nic(ev, p->b_node, r->peer_rail);
+        bool ok = p->state == FC_EV_OK;
+        double latency = ok ? p->latency : (double)NAN;
+        uint32_t way = (uint32_t)(2 * i);
+        *out++ = (struct fc_ev_way){ok ? p->bw_ab : latency, latency, way, a, b, 0};
+        *out++ = (struct fc_ev_way){ok ? p->bw_ba : latency, latency, way + 1, b, a, 0};
+    }
 }
 
-static uint32_t to_key(const struct sorting *s, uint32_t way)
+static uint32_t from_key(const struct sorting *s, const struct fc_ev_way *way)
 {
-    return end_key(s, way, false);
+    (void)s;
+    return way->from;
 }
 
-static uint32_t metric_key(const struct sorting *s, uint32_t way)
+static uint32_t to_key(const struct sorting *s, const struct fc_ev_way *way)
+{
+    (void)s;
+    return way->to;
+}
+
+static uint32_t metric_key(const struct sorting *s, const struct fc_ev_way *way)
 {
     return s->metric[pair_of(s, way)->round];
 }
 
-static uint32_t inside_key(const struct sorting *s, uint32_t way)
+static uint32_t inside_key(const struct sorting *s, const struct fc_ev_way *way)
 {
     const struct fc_ev_pair *p = pair_of(s, way);
     return p->a_node == p->b_node ? p->a_node + 1 : 0;
 }
 
-/* Stable. */
-static bool sort_by(struct sorting *s, uint32_t (*key)(const struct sorting *, uint32_t),
-                    size_t bound)
+typedef uint32_t key_of_way(const struct sorting *s, const struct fc_ev_way *way);
+
+/* By counting, since keys are small numbers; stable. */
+static bool sort_by(struct sorting *s, key_of_way *key, size_t bound)
 {
     size_t *start = calloc(bound + 1, sizeof *start);
     if (!start)
         return false;
     for (size_t i = 0; i < s->ways; i++)
-        start[key(s, s->way[i]) + 1]++;
+        start[key(s, &s->way[i]) + 1]++;
     for (size_t i = 0; i < bound; i++)
         start[i + 1] += start[i];
     for (size_t i = 0; i < s->ways; i++)
-        s->other[start[key(s, s->way[i])]++] = s->way[i];
-    uint32_t *swap = s->way;
+        s->other[start[key(s, &s->way[i])]++] = s->way[i];
+    struct fc_ev_way *swap = s->way;
     s->way = s->other;
     s->other = swap;
     free(start);
+    return true;
+}
+
+/* What changes of arena there are in what is sorted. */
+static bool number_arenas(const struct sorting *s, struct fc_evidence *ev)
+{
+    uint32_t last_metric = 0, last_inside = 0;
+    size_t room = 0;
+    for (size_t i = 0; i < s->ways; i++) {
+        uint32_t metric = metric_key(s, &s->way[i]);
+        uint32_t inside = inside_key(s, &s->way[i]);
+        if (i == 0 || metric != last_metric || inside != last_inside) {
+            if (ev->arenas == room) {
+                room = 2 * room + 16;
+                struct fc_ev_arena *more = realloc(ev->arena, room * sizeof *more);
+                if (!more)
+                    return false;
+                ev->arena = more;
+            }
+            const struct fc_ev_round *r = &ev->round[pair_of(s, &s->way[i])->round];
+            ev->arena[ev->arenas++] =
+                (struct fc_ev_arena){inside ? inside - 1 : FC_NONE, r->metric};
+        }
+        last_metric = metric;
+        last_inside = inside;
+        s->way[i].arena = (uint32_t)(ev->arenas - 1);
+    }
     return true;
 }
 
@@ -140,29 +185,40 @@ static bool number_leaves(struct fc_evidence *ev)
     return true;
 }
 
-bool fc_ev_sort_ways(struct fc_evidence *ev)
+static void count_rails(struct fc_evidence *ev)
 {
-    struct sorting s = {.ev = ev, .ways = 2 * ev->pairs};
-    ev->rails = 1;
+    size_t rails = 1;
+    ev->attempts = 1;
     for (size_t i = 0; i < ev->rounds; i++) {
         const struct fc_ev_round *r = &ev->round[i];
         int most = r->rail > r->peer_rail ? r->rail : r->peer_rail;
-        if (most >= (int)ev->rails)
-            ev->rails = (size_t)most + 1;
+        if (most >= (int)rails)
+            rails = (size_t)most + 1;
+        ev->attempts = r->attempt > ev->attempts ? r->attempt : ev->attempts;
     }
+    ev->rails = rails;
+}
+
+bool fc_ev_sort_ways(struct fc_evidence *ev)
+{
+    struct sorting s = {.ev = ev, .ways = 2 * ev->pairs};
+    count_rails(ev);
     size_t ends = ev->nodes * ev->rails;
     ends = (ends > ev->ranks ? ends : ev->ranks) + 1;
+    uint32_t *metric = malloc((ev->rounds + 1) * sizeof *metric);
     s.way = malloc((s.ways + 1) * sizeof *s.way);
     s.other = malloc((s.ways + 1) * sizeof *s.other);
-    s.metric = malloc((ev->rounds + 1) * sizeof *s.metric);
-    size_t metrics = number_metrics(ev, s.metric);
+    s.metric = metric;
+    size_t metrics = number_metrics(ev, metric);
     bool ok = s.way && s.other && metrics && number_leaves(ev);
-    for (size_t i = 0; ok && i < s.ways; i++)
-        s.way[i] = (uint32_t)i;
-    ok = ok && sort_by(&s, to_key, ends) && sort_by(&s, from_key, ends) &&
-         sort_by(&s, metric_key, metrics) && sort_by(&s, inside_key, ev->nodes + 1);
+    if (ok)
+        make_ways(ev, s.way);
+    ok = ok && sort_by(&s, to_key, ends) && sort_by(&s, from_key, ends);
+    if (metrics > 1)
+        ok = ok && sort_by(&s, metric_key, metrics);
+    ok = ok && sort_by(&s, inside_key, ev->nodes + 1) && number_arenas(&s, ev);
     free(s.other);
-    free(s.metric);
+    free(metric);
     ev->way = s.way;
     ev->ways = s.ways;
     return ok;

@@ -24,6 +24,7 @@ struct court {
     struct fc_evidence ev;
     struct fc_expectation expect;
     struct fc_findings found;
+    struct fc_pairs_shelf shelf;
     const char **crowded;          /* [nodes] */
     int *node_verdict;             /* [nodes] */
     size_t fails, warns, counting; /* findings; coverage entries that count */
@@ -35,6 +36,7 @@ static void court_close(struct court *court)
     free(court->node_verdict);
     free(court->crowded);
     fc_findings_close(&court->found);
+    fc_pairs_close(&court->shelf.pairs);
     fc_expectation_close(&court->expect);
     fc_evidence_close(&court->ev);
 }
@@ -78,6 +80,7 @@ static enum fc_status hear(struct court *court, bool profile_given, const char *
     struct fc_case c = {.ev = &court->ev,
                         .expect = &court->expect,
                         .profile_given = profile_given,
+                        .shelf = &court->shelf,
                         .out = &court->found};
     court->crowded = calloc(court->ev.nodes + 1, sizeof(*court->crowded));
     if (!court->crowded || !fc_nodefacts_crowded(&court->ev, court->crowded))
@@ -258,7 +261,7 @@ static json_int_t omitted(size_t count)
     return count > FC_FINDINGS_MAX ? (json_int_t)(count - FC_FINDINGS_MAX) : 0;
 }
 
-static json_t *report_json(const struct court *court)
+static json_t *report_json(struct court *court)
 {
     return json_pack(
         "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o}", "schema",
@@ -269,7 +272,7 @@ static json_t *report_json(const struct court *court)
         omitted(court->found.findings), "coverage",
         fc_missing_json(&court->found, &court->ev), "coverage_omitted",
         omitted(court->found.missings), "probes",
-        fc_summary_json(&court->ev, &court->expect), "profile",
+        fc_summary_json(&court->ev, &court->expect, &court->shelf), "profile",
         fc_expectation_json(&court->expect), "records", records_json(&court->ev));
 }
 

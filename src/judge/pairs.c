@@ -45,6 +45,11 @@ static int by_key(const struct key *a, const struct key *b)
     return order;
 }
 
+static bool same_link(const struct fc_ev_way *a, const struct fc_ev_way *b)
+{
+    return a->arena == b->arena && a->from == b->from && a->to == b->to;
+}
+
 static int by_told_key(const void *pa, const void *pb)
 {
     const struct told *a = pa, *b = pb;
@@ -53,44 +58,22 @@ static int by_told_key(const void *pa, const void *pb)
                  : (a->record < b->record ? -1 : a->record > b->record);
 }
 
-static struct key key_of(const struct fc_evidence *ev, uint32_t way)
-{
-    const struct fc_ev_pair *p = &ev->pair[way / 2];
-    bool back = way % 2, inside = p->a_node == p->b_node;
-    struct key key = {inside ? p->a_node : FC_NONE, ev->round[p->round].metric, 0, 0};
-    uint32_t a = inside ? (uint32_t)fc_ev_rank_index(ev, p->a_rank)
-                        : fc_ev_nic(ev, p, true);
-    uint32_t b = inside ? (uint32_t)fc_ev_rank_index(ev, p->b_rank)
-                        : fc_ev_nic(ev, p, false);
-    key.from = back ? b : a;
-    key.to = back ? a : b;
-    return key;
-}
-
 /* What one attempt says of a link; false: nothing. */
-static bool read_way(const struct fc_evidence *ev, uint32_t way, enum fc_pairs_of of,
-                     struct fc_link *out)
+static bool read_way(const struct fc_evidence *ev, const struct fc_ev_way *way,
+                     enum fc_pairs_of of, struct fc_link *out)
 {
-    const struct fc_ev_pair *p = &ev->pair[way / 2];
-    bool forward = way % 2 == 0, tried = p->state != FC_EV_UNMEASURED;
-    int32_t wrong = forward ? p->wrong_ab : p->wrong_ba;
-    *out = (struct fc_link){.equal = (double)NAN,
-                            .pair = p,
-                            .again = ev->round[p->round].attempt > 1};
-    switch (of) {
-    case FC_PAIRS_BW:
-        out->value = forward ? p->bw_ab : p->bw_ba;
-        return p->state == FC_EV_OK && isfinite(out->value);
-    case FC_PAIRS_LATENCY:
-        out->value = 1.0 / p->latency;
-        return p->state == FC_EV_OK && isfinite(out->value);
-    case FC_PAIRS_WRONG:
-        out->bad = wrong > 0;
-        return tried || out->bad;
-    default:
-        out->bad = p->state == FC_EV_FAILED && p->wrong_ab <= 0 && p->wrong_ba <= 0;
-        return tried;
+    const struct fc_ev_pair *p = &ev->pair[way->way / 2];
+    *out = (struct fc_link){.equal = (double)NAN, .pair = p};
+    out->again = ev->attempts > 1 && ev->round[p->round].attempt > 1;
+    if (of == FC_PAIRS_BW || of == FC_PAIRS_LATENCY) {
+        out->value = of == FC_PAIRS_BW ? way->bw : 1.0 / way->latency;
+        return isfinite(out->value);
     }
+    if (of == FC_PAIRS_WRONG)
+        out->bad = (way->way % 2 ? p->wrong_ba : p->wrong_ab) > 0;
+    else
+        out->bad = p->state == FC_EV_FAILED && p->wrong_ab <= 0 && p->wrong_ba <= 0;
+    return out->bad || p->state != FC_EV_UNMEASURED;
 }
 
 /* --- links --- */
@@ -138,7 +121,7 @@ static void add_link(struct builder *b, const struct key *key, size_t from, size
     struct fc_link best = {0}, link;
     bool found = false, bad = take_told(b, key);
     for (size_t i = from; i < end; i++) {
-        if (!read_way(ev, ev->way[i], b->of, &link))
+        if (!read_way(ev, &ev->way[i], b->of, &link))
             continue;
         bad = bad || link.bad;
         int newer = found ? ev->round[link.pair->round].attempt -
@@ -157,14 +140,12 @@ static void add_links(struct builder *b)
 {
     const struct fc_evidence *ev = b->ev;
     for (size_t i = 0; i < ev->ways;) {
-        struct key key = key_of(ev, ev->way[i]);
+        const struct fc_ev_way *way = &ev->way[i];
+        const struct fc_ev_arena *arena = &ev->arena[way->arena];
+        struct key key = {arena->node, arena->metric, way->from, way->to};
         size_t end = i + 1;
-        while (end < ev->ways) {
-            struct key next = key_of(ev, ev->way[end]);
-            if (by_key(&key, &next) != 0)
-                break;
+        while (end < ev->ways && same_link(way, &ev->way[end]))
             end++;
-        }
         add_link(b, &key, i, end);
         i = end;
     }
@@ -192,7 +173,7 @@ static uint64_t *known_bad(const struct builder *b, size_t *count)
     struct fc_link link;
     *count = 0;
     for (size_t i = 0; out && i < ev->ways; i++)
-        if (read_way(ev, ev->way[i], b->of, &link) && link.bad)
+        if (read_way(ev, &ev->way[i], b->of, &link) && link.bad)
             out[(*count)++] = couple(link.pair->a_node, link.pair->b_node);
     if (*count)
         qsort(out, *count, sizeof *out, by_number);
@@ -297,25 +278,13 @@ static bool make_all_members(const struct fc_evidence *ev, struct fc_pairs *out)
 
 /* --- the whole --- */
 
-static size_t count_arenas(const struct fc_evidence *ev)
-{
-    size_t count = 0;
-    struct key last = {0};
-    for (size_t i = 0; i < ev->ways; i++) {
-        struct key key = key_of(ev, ev->way[i]);
-        count += i == 0 || !same_arena(&last, &key);
-        last = key;
-    }
-    return count;
-}
-
 /* True when some pair is wrong (failed): without one there is no need to look at who
  * met whom. */
 static bool any_bad(const struct fc_evidence *ev, enum fc_pairs_of of, size_t records)
 {
     struct fc_link link = {0};
     for (size_t i = 0; i < ev->ways && !link.bad; i++)
-        (void)read_way(ev, (uint32_t)i, of, &link);
+        (void)read_way(ev, &ev->way[i], of, &link);
     return link.bad || records > 0;
 }
 
@@ -332,9 +301,9 @@ bool fc_pairs_open(const struct fc_evidence *ev, enum fc_pairs_of of,
         return true;
     bool ok = records == 0 || gather_told(&b, records);
     size_t room = ev->ways + b.tolds + 1;
-    size_t ends = ev->nodes * ev->rails + ev->ranks;
-    size_t arenas = count_arenas(ev) + b.tolds + 1;
-    ends = ends * arenas < 2 * room ? ends * arenas : 2 * room;
+    size_t arenas = ev->arenas + b.tolds + 1;
+    size_t ends = (ev->nodes * ev->rails + ev->ranks) * arenas;
+    ends = ends < 2 * room ? ends : 2 * room;
     out->link = malloc(room * sizeof *out->link);
     out->arena = malloc(arenas * sizeof *out->arena);
     out->member = malloc((ends + 1) * sizeof *out->member);
@@ -357,36 +326,49 @@ void fc_pairs_close(struct fc_pairs *pairs)
     *pairs = (struct fc_pairs){0};
 }
 
+struct fc_pairs *fc_pairs_share(const struct fc_evidence *ev, enum fc_pairs_of of,
+                                struct fc_pairs_shelf *shelf)
+{
+    struct fc_pairs *pairs = &shelf->pairs;
+    if (!shelf->full || shelf->of != of) {
+        fc_pairs_close(pairs);
+        shelf->of = of;
+        shelf->full = fc_pairs_open(ev, of, pairs);
+        return shelf->full ? pairs : NULL;
+    }
+    for (size_t i = 0; i < pairs->arenas; i++)
+        for (size_t k = 0; k < pairs->arena[i].links; k++)
+            pairs->arena[i].link[k].skip = pairs->arena[i].link[k].bad = false;
+    return pairs;
+}
+
 void fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *a, double floor,
                          int64_t from_bytes)
 {
-    size_t kept = 0;
     for (size_t i = 0; i < a->links; i++) {
-        struct fc_link l = a->link[i];
-        int64_t bytes = l.pair ? ev->round[l.pair->round].bytes : -1;
-        if (!l.pair || !isfinite(l.pair->limit) || (bytes >= 0 && bytes < from_bytes))
-            continue;
-        l.bad = l.value < floor * l.pair->limit;
-        a->link[kept++] = l;
+        struct fc_link *l = &a->link[i];
+        int64_t bytes = l->pair ? ev->round[l->pair->round].bytes : -1;
+        l->skip =
+            !l->pair || !isfinite(l->pair->limit) || (bytes >= 0 && bytes < from_bytes);
+        l->bad = !l->skip && l->value < floor * l->pair->limit;
     }
-    a->links = kept;
 }
 
 bool fc_pairs_drop_across(struct fc_arena *a)
 {
-    size_t of[2] = {0}, bad[2] = {0}, kept = 0;
-    for (size_t i = 0; i < a->links; i++) {
+    size_t of[2] = {0}, bad[2] = {0};
+    for (size_t i = 0; i < a->links && a->rails; i++) {
         const struct fc_link *l = &a->link[i];
         bool across = a->member[l->from].id != a->member[l->to].id;
-        of[across]++;
+        of[across] += !l->skip;
         bad[across] += l->bad;
     }
-    if (!a->rails || of[0] == 0 || of[1] == 0 || 20 * bad[1] < 19 * of[1] ||
-        10 * bad[0] > of[0])
+    if (of[0] == 0 || of[1] == 0 || 20 * bad[1] < 19 * of[1] || 10 * bad[0] > of[0])
         return false;
-    for (size_t i = 0; i < a->links; i++)
-        if (a->member[a->link[i].from].id == a->member[a->link[i].to].id)
-            a->link[kept++] = a->link[i];
-    a->links = kept;
+    for (size_t i = 0; i < a->links; i++) {
+        struct fc_link *l = &a->link[i];
+        l->skip = l->skip || a->member[l->from].id != a->member[l->to].id;
+        l->bad = l->bad && !l->skip;
+    }
     return true;
 }

@@ -53,6 +53,7 @@ struct fc_link {
     const struct fc_ev_pair *pair;     /* NULL: known by a record alone */
     const struct fc_ev_record *record; /* that says it is bad; NULL: none */
     bool bad;
+    bool skip;  /* not looked at */
     bool again; /* measured in an attempt beyond the first */
 };
 
@@ -88,13 +89,24 @@ bool fc_pairs_open(const struct fc_evidence *ev, enum fc_pairs_of of,
                    struct fc_pairs *out);
 void fc_pairs_close(struct fc_pairs *pairs);
 
-/* Keeps the links of pairs of at least `from_bytes` whose limit is known, and sets
+/* The pairs that were asked for last. */
+struct fc_pairs_shelf {
+    bool full;
+    enum fc_pairs_of of;
+    struct fc_pairs pairs;
+};
+/* What fc_pairs_open makes, kept on the shelf for who asks next, without marks. NULL
+ * when memory is short. Ownership: the shelf; fc_pairs_close of its pairs. */
+struct fc_pairs *fc_pairs_share(const struct fc_evidence *ev, enum fc_pairs_of of,
+                                struct fc_pairs_shelf *shelf);
+
+/* Looks only at links of pairs of at least `from_bytes` whose limit is known, and sets
  * `bad` of those below `floor` of it. */
 void fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *arena,
                          double floor, int64_t from_bytes);
 
 /* True when nearly all links across rails are bad and nearly none along them: a fabric
- * that connects rails only by the nodes' own means. The links across are dropped. */
+ * that connects rails only by the nodes' own means. The links across are no longer looked at. */
 bool fc_pairs_drop_across(struct fc_arena *arena);
 
 /* Gives members without a leaf switch the one that latencies show: nodes that answer

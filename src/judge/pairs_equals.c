@@ -27,6 +27,7 @@ struct sorter {
     const char *path[PATHS];
     size_t of_path[PATHS], paths;
     const char *most_path;
+    bool alike; /* all pairs are of one size and path */
     struct kind kind[KINDS]; /* the last one holds what does not fit as well */
     size_t kinds, last;
     unsigned char *of; /* [links]: its kind */
@@ -88,9 +89,20 @@ static struct kind kind_of(const struct sorter *s, const struct fc_link *l)
     kind.high = swap ? x : y;
     if (a->leaf != FC_EV_NO_LEAF && b->leaf != FC_EV_NO_LEAF)
         kind.hop = a->leaf == b->leaf ? 1 : 2;
+    if (s->alike)
+        return kind;
     kind.size = log2_of(s->ev->round[l->pair->round].bytes);
     kind.path = path_kind(s, l->pair->path);
     return kind;
+}
+
+static bool all_alike(const struct fc_evidence *ev)
+{
+    for (size_t i = 1; i < ev->pairs; i++)
+        if (ev->pair[i].path != ev->pair[0].path ||
+            ev->round[ev->pair[i].round].bytes != ev->round[ev->pair[0].round].bytes)
+            return false;
+    return true;
 }
 
 static bool same_kind(const struct kind *a, const struct kind *b)
@@ -142,7 +154,8 @@ bool fc_pairs_set_equals(const struct fc_evidence *ev, struct fc_arena *a, bool 
     double *better = malloc((a->links + 1) * sizeof *better);
     s.of = malloc(a->links + 1);
     bool ok = x && better && s.of;
-    if (ok && !few)
+    s.alike = few || all_alike(ev);
+    if (ok && !s.alike)
         count_paths(&s);
     for (size_t i = 0; ok && i < a->links; i++) {
         struct kind kind = kind_of(&s, &a->link[i]);

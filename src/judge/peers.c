@@ -14,6 +14,8 @@ static const double median_variance = 1.57; /* of R normal samples, times R */
 static const double first_least = 0.015, first_scales = 2.5;
 static const double again_least = 0.02, again_scales = 3.1;
 static const double power_scales = 5.42;
+static const double family_chance = 1e-3; /* of a false alarm, over a node's tests */
+static const double small_group = 16.0;
 
 /* One series of a node in a group. */
 struct member {
@@ -160,6 +162,20 @@ static bool make_groups(const struct member *member, size_t count, struct fc_pee
     return true;
 }
 
+static bool count_tests(const struct fc_evidence *ev, struct fc_peers *peers)
+{
+    size_t *tests = calloc(ev->nodes + 1, sizeof *tests);
+    for (int pass = 0; tests && pass < 2; pass++)
+        for (size_t i = 0; i < peers->groups; i++)
+            for (size_t k = 0; k < peers->group[i].peers; k++) {
+                struct fc_peer *p = &peers->group[i].peer[k];
+                tests[p->node] += pass == 0 && peers->group[i].compared;
+                p->tests = tests[p->node];
+            }
+    free(tests);
+    return tests != NULL;
+}
+
 bool fc_peers_open(const struct fc_evidence *ev, struct fc_peers *out)
 {
     size_t room = ev->series_count ? ev->series_count : 1, count = 0;
@@ -171,7 +187,7 @@ bool fc_peers_open(const struct fc_evidence *ev, struct fc_peers *out)
         count += make_member(ev, &ev->series[i], &member[count]);
     if (ok) {
         qsort(member, count, sizeof *member, by_group);
-        ok = make_groups(member, count, out);
+        ok = make_groups(member, count, out) && count_tests(ev, out);
     }
     free(member);
     if (!ok)
@@ -220,14 +236,41 @@ bool fc_peer_suspect(const struct fc_peer_group *g, const struct fc_ev_record *f
            fc_peer_deficit(g, first) > fmax(first_least, first_scales * g->scale);
 }
 
-bool fc_peer_condemned(const struct fc_peer_group *g, const struct fc_ev_record *again)
+/* s', for the record that is judged. */
+static double scale_of(const struct fc_peer_group *g, const struct fc_ev_record *r)
 {
     double before = (double)(g->sample->samples > 0 ? g->sample->samples : 1);
-    double now = (double)(again->samples > 0 ? again->samples : 1);
+    double now = (double)(r->samples > 0 ? r->samples : 1);
     double variance = g->scale * g->scale - g->noise + g->noise * before / now;
-    double scale = variance > scale_min * scale_min ? sqrt(variance) : scale_min;
+    return variance > scale_min * scale_min ? sqrt(variance) : scale_min;
+}
+
+bool fc_peer_condemned(const struct fc_peer_group *g, const struct fc_peer *peer)
+{
+    const struct fc_ev_record *r = peer->again ? peer->again : peer->first;
     return g->compared &&
-           fc_peer_deficit(g, again) > fmax(again_least, again_scales * scale);
+           fc_peer_deficit(g, r) > fmax(again_least, again_scales * scale_of(g, r));
+}
+
+/* How many standard deviations a normal value exceeds with this chance. */
+static double normal_scales(double chance)
+{
+    double low = 0.0, high = 12.0;
+    for (int step = 0; step < 50; step++) {
+        double mid = 0.5 * (low + high);
+        *(0.5 * erfc(mid / sqrt(2.0)) > chance ? &low : &high) = mid;
+    }
+    return high;
+}
+
+bool fc_peer_beyond_doubt(const struct fc_peer_group *g, const struct fc_peer *peer)
+{
+    double tests = (double)(peer->tests ? peer->tests : 1);
+    double chance = -expm1(log1p(-family_chance) / tests);
+    double wide = 1.0 + small_group / (double)g->peers;
+    return peer->again && fc_peer_condemned(g, peer) &&
+           fc_peer_deficit(g, peer->again) >
+               normal_scales(chance) * wide * scale_of(g, peer->again);
 }
 
 double fc_peer_detectable(const struct fc_peer_group *g)

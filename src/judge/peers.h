@@ -8,8 +8,13 @@
  * worse. Scale s = max(1.4826 MAD, 0.3 %). Stage one: deficit > max(1.5 %, 2.5 s).
  * Stage two: > max(2 %, 3.1 s'), s' with the noise part shrunk by the larger number
  * of samples (the variance of a median of R is 1.57 sigma^2 / R). In groups of 8
- * nodes and fewer the median is no yardstick and nobody is suspect. Collective: no.
- * Refuses to know: findings. */
+ * nodes and fewer the median is no yardstick and nobody is suspect.
+ *
+ * A node passes many such tests. Beyond doubt is who is further out in the retest than
+ * a healthy node is in one of all its tests with a chance of 1e-3 together (Sidak):
+ * for one test that is 3.1 s', for 150 it is 4.3 s'. Small groups know their spread
+ * badly, so that it counts (1 + 16/n) times. Collective: no. Refuses to know:
+ * findings. */
 #ifndef FC_JUDGE_PEERS_H
 #define FC_JUDGE_PEERS_H
 
@@ -21,6 +26,7 @@ struct fc_peer {
     size_t node;
     const struct fc_ev_record *first; /* the worst rank's, attempt 1 */
     const struct fc_ev_record *again; /* the worst of the retests; NULL: none */
+    size_t tests;                     /* groups in which the node is compared */
 };
 
 struct fc_peer_group {
@@ -52,8 +58,12 @@ double fc_peer_deficit(const struct fc_peer_group *group,
                        const struct fc_ev_record *record);
 bool fc_peer_suspect(const struct fc_peer_group *group,
                      const struct fc_ev_record *first);
-bool fc_peer_condemned(const struct fc_peer_group *group,
-                       const struct fc_ev_record *again);
+/* Stage two, of the retest or, where there is none, of the first attempt. */
+bool fc_peer_condemned(const struct fc_peer_group *group, const struct fc_peer *peer);
+/* The same with no more than 1e-3 false alarms over all tests of the node. False
+ * without a retest. */
+bool fc_peer_beyond_doubt(const struct fc_peer_group *group,
+                          const struct fc_peer *peer);
 /* The least degradation that is found with 99 % power at 0.1 % false alarms. */
 double fc_peer_detectable(const struct fc_peer_group *group);
 

@@ -241,15 +241,14 @@ static bool judge_floor(const struct fc_case *c, struct fc_arena *a)
 
 void fc_rule_pair_floor(const struct fc_case *c)
 {
-    struct fc_pairs pairs;
     if (!any_limit(c->ev))
         return;
-    bool ok = fc_pairs_open(c->ev, FC_PAIRS_BW, &pairs);
-    for (size_t i = 0; ok && i < pairs.arenas; i++)
-        ok = judge_floor(c, &pairs.arena[i]);
+    struct fc_pairs *pairs = fc_pairs_share(c->ev, FC_PAIRS_BW, c->shelf);
+    bool ok = pairs != NULL;
+    for (size_t i = 0; ok && i < pairs->arenas; i++)
+        ok = judge_floor(c, &pairs->arena[i]);
     if (!ok)
         c->out->status = FC_NOMEM;
-    fc_pairs_close(&pairs);
 }
 
 /* --- like each other --- */
@@ -381,13 +380,13 @@ static bool judge_arena(const struct fc_case *c, struct fc_arena *a, bool latenc
 
 static void judge_slow(const struct fc_case *c, bool latency)
 {
-    struct fc_pairs pairs;
-    bool ok = fc_pairs_open(c->ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, &pairs);
-    for (size_t i = 0; ok && i < pairs.arenas; i++)
-        ok = judge_arena(c, &pairs.arena[i], latency);
+    struct fc_pairs *pairs =
+        fc_pairs_share(c->ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, c->shelf);
+    bool ok = pairs != NULL;
+    for (size_t i = 0; ok && i < pairs->arenas; i++)
+        ok = judge_arena(c, &pairs->arena[i], latency);
     if (!ok)
         c->out->status = FC_NOMEM;
-    fc_pairs_close(&pairs);
 }
 
 void fc_rule_pair_slow(const struct fc_case *c)

@@ -82,48 +82,84 @@ static bool check_members(const struct fc_case *c)
     return all;
 }
 
-static int lower(const struct fc_ev_pair *p)
+/* True when the lines are of one round along (across) the same rails. */
+static bool same_round(const struct fc_ev_round *a, const struct fc_ev_round *b)
 {
-    return p->a_rank < p->b_rank ? p->a_rank : p->b_rank;
+    return a->attempt == b->attempt && a->round == b->round && a->rail == b->rail &&
+           a->peer_rail == b->peer_rail && strcmp(a->metric, b->metric) == 0;
 }
 
-static int upper(const struct fc_ev_pair *p)
+static int by_count(const void *a, const void *b)
 {
-    return p->a_rank < p->b_rank ? p->b_rank : p->a_rank;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return x < y ? -1 : x > y;
 }
 
-static int by_pair(const struct fc_ev_pair *a, const struct fc_ev_pair *b)
+/* lost[node]: rounds of the first attempt that it was in no tried pair of; how many
+ * rounds there were. A node that was measured again lost none. */
+static size_t count_lost(const struct fc_evidence *ev, size_t *lost)
 {
-    if (lower(a) != lower(b))
-        return lower(a) < lower(b) ? -1 : 1;
-    return upper(a) < upper(b) ? -1 : upper(a) > upper(b);
+    size_t rounds = 0;
+    for (size_t i = 0; i < ev->rounds && ev->round[i].attempt == 1; i++)
+        rounds += i == 0 || !same_round(&ev->round[i - 1], &ev->round[i]);
+    for (size_t i = 0; i < ev->nodes; i++)
+        lost[i] = rounds;
+    for (size_t i = 0; i < ev->pairs; i++) {
+        const struct fc_ev_pair *p = &ev->pair[i];
+        const uint32_t node[] = {p->a_node, p->b_node};
+        for (size_t k = 0; k < 2 && p->state != FC_EV_UNMEASURED; k++)
+            if (ev->round[p->round].attempt > 1)
+                lost[node[k]] = 0;
+            else
+                lost[node[k]] -= lost[node[k]] > 0;
+    }
+    return rounds;
 }
 
-/* The newest attempt of a pair comes last and counts, so a retest fills a gap. */
-static int by_pair_and_age(const void *pa, const void *pb)
+/* Who is in far fewer rounds than the others was lost on the way; those whose turn it
+ * was to meet it miss a round as well, and of an odd number one sits out each round. */
+static bool check_lost(const struct fc_case *c)
 {
-    const struct fc_ev_pair *a = *(const struct fc_ev_pair *const *)pa;
-    const struct fc_ev_pair *b = *(const struct fc_ev_pair *const *)pb;
-    int order = by_pair(a, b);
-    return order ? order : (a < b ? -1 : a > b);
+    const struct fc_evidence *ev = c->ev;
+    struct fc_missing m = missing(c, "rounds of pairs");
+    size_t *lost = malloc((2 * ev->nodes + 1) * sizeof *lost);
+    if (!lost || ev->nodes < 3) {
+        free(lost);
+        return ev->nodes < 3;
+    }
+    size_t rounds = count_lost(ev, lost), *sorted = lost + ev->nodes;
+    memcpy(sorted, lost, ev->nodes * sizeof *lost);
+    qsort(sorted, ev->nodes, sizeof *sorted, by_count);
+    size_t usual = sorted[ev->nodes / 2];
+    for (size_t i = 0; i < ev->nodes; i++) {
+        if (lost[i] < 2 || lost[i] <= 2 * usual || lost[i] == rounds)
+            continue;
+        m.node = i;
+        fc_miss(c->out, &m, "it was in %zu of %zu rounds of pairs; most were in %zu",
+                rounds - lost[i], rounds, rounds - usual);
+    }
+    free(lost);
+    return true;
+}
+
+/* The newest attempt of the pair of ev->way[*i], moved behind all of it; NULL: this is
+ * the other way of a pair. A retest fills a gap. */
+static const struct fc_ev_pair *newest(const struct fc_evidence *ev, size_t *i)
+{
+    const struct fc_ev_way *first = &ev->way[*i], *way = first;
+    while (*i < ev->ways && ev->way[*i].arena == first->arena &&
+           ev->way[*i].from == first->from && ev->way[*i].to == first->to)
+        way = &ev->way[(*i)++];
+    return first->from < first->to ? &ev->pair[way->way / 2] : NULL;
 }
 
 static void check_values(const struct fc_case *c)
 {
-    const struct fc_evidence *ev = c->ev;
     struct fc_missing m = missing(c, "pair.bw");
-    const struct fc_ev_pair **pair = malloc((ev->pairs + 1) * sizeof(*pair));
     size_t empty = 0, unverified = 0, skipped = 0;
-    if (!pair)
-        c->out->status = FC_NOMEM;
-    for (size_t i = 0; pair && i < ev->pairs; i++)
-        pair[i] = &ev->pair[i];
-    if (pair && ev->pairs)
-        qsort(pair, ev->pairs, sizeof(*pair), by_pair_and_age);
-    for (size_t i = 0; pair && i < ev->pairs; i++) {
-        const struct fc_ev_pair *p = pair[i];
-        bool older = i + 1 < ev->pairs && by_pair(p, pair[i + 1]) == 0;
-        if (older || p->state == FC_EV_FAILED)
+    for (size_t i = 0; i < c->ev->ways;) {
+        const struct fc_ev_pair *p = newest(c->ev, &i);
+        if (!p || p->state == FC_EV_FAILED)
             continue;
         skipped += p->state == FC_EV_UNMEASURED;
         empty += p->state == FC_EV_OK && !has_value(p);
@@ -138,7 +174,6 @@ static void check_values(const struct fc_case *c)
     if (unverified)
         fc_miss(c->out, &m, "%zu pair%s timed, but what arrived was not verified",
                 unverified, unverified > 1 ? "s were" : " was");
-    free(pair);
 }
 
 void fc_rule_pair_missing(const struct fc_case *c)
@@ -151,6 +186,8 @@ void fc_rule_pair_missing(const struct fc_case *c)
     count_rounds(c->ev, &seen, &planned);
     if (check_members(c))
         m.class = FC_CLASS_INFORMATIVE;
+    if (!check_lost(c))
+        c->out->status = FC_NOMEM;
     if ((int64_t)seen < planned)
         fc_miss(c->out, &m,
                 "%zu of %lld rounds were run; the others did not fit in "

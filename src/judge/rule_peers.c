@@ -21,14 +21,13 @@ struct unlike {
 static bool judge_peer(const struct fc_case *c, const struct fc_peer_group *g,
                        const struct fc_peer *p, struct unlike *out)
 {
-    if (!fc_peer_suspect(g, p->first))
-        return false;
-    if (p->again && !fc_peer_condemned(g, p->again))
+    if (!fc_peer_suspect(g, p->first) || !fc_peer_condemned(g, p))
         return false;
     double effect = fc_expectation_effect(c->expect, g->sample->info);
     *out = (struct unlike){.group = g, .peer = p, .confirmed = p->again != NULL};
     out->deficit = fc_peer_deficit(g, p->again ? p->again : p->first);
-    out->fails = out->confirmed && isfinite(effect) && out->deficit > effect;
+    out->fails =
+        fc_peer_beyond_doubt(g, p) && isfinite(effect) && out->deficit > effect;
     return true;
 }
 

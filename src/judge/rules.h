@@ -9,6 +9,7 @@
 #include "judge/evidence.h"
 #include "judge/expectation.h"
 #include "judge/findings.h"
+#include "judge/pairs.h"
 
 struct fc_case {
     const struct fc_evidence *ev;
@@ -16,6 +17,7 @@ struct fc_case {
     const struct fc_rule *rule; /* the one that is asked */
     bool profile_given;         /* by the caller, not by the journal */
     const char *const *crowded; /* [nodes]: more ranks than CPUs there; NULL: no */
+    struct fc_pairs_shelf *shelf;
     struct fc_findings *out;
 };
 

@@ -3,7 +3,6 @@
 
 #include "core/record.h"
 #include "core/stats.h"
-#include "judge/pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -125,11 +124,13 @@ static json_t *arena_json(const struct fc_evidence *ev, const struct fc_arena *a
         x[i] = a->link[i].value;
         worst = a->link[i].value < worst->value ? &a->link[i] : worst;
     }
-    double median = fc_median_in_place(x, a->links);
+    double median = fc_select_median(x, a->links), least = (double)NAN;
     for (size_t i = 0; i < a->links && !latency; i++)
-        if (isfinite(a->link[i].pair->limit))
-            x[shares++] = a->link[i].value / a->link[i].pair->limit;
-    double share = shares ? fc_median_in_place(x, shares) : (double)NAN;
+        if (isfinite(a->link[i].pair->limit)) {
+            x[shares] = a->link[i].value / a->link[i].pair->limit;
+            least = fmin(least, x[shares++]);
+        }
+    double share = shares ? fc_select_median(x, shares) : (double)NAN;
     int64_t bytes = latency ? -1 : ev->round[worst->pair->round].bytes;
     return json_pack(
         "{s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "metric", info->name, "unit",
@@ -137,29 +138,31 @@ static json_t *arena_json(const struct fc_evidence *ev, const struct fc_arena *a
         (json_int_t)a->links, "median", fc_json_real(latency ? 1.0 / median : median),
         "worst", fc_json_real(latency ? 1.0 / worst->value : worst->value),
         "worst_subject", pair_subject(ev, a, worst), "share", fc_json_real(share),
-        "worst_share", fc_json_real(shares ? x[0] : (double)NAN));
+        "worst_share", fc_json_real(least));
 }
 
 /* The pairs between nodes, else those of the first node that has some. */
-static bool add_pairs(const struct fc_evidence *ev, json_t *metrics)
+static bool add_pairs(const struct fc_evidence *ev, struct fc_pairs_shelf *shelf,
+                      json_t *metrics)
 {
     bool ok = true;
     for (int latency = 0; ok && latency < 2; latency++) {
-        struct fc_pairs pairs;
-        if (!fc_pairs_open(ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, &pairs))
+        const struct fc_pairs *pairs =
+            fc_pairs_share(ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, shelf);
+        const struct fc_arena *a = pairs && pairs->arenas ? &pairs->arena[0] : NULL;
+        if (!pairs)
             return false;
-        const struct fc_arena *a = pairs.arenas ? &pairs.arena[0] : NULL;
         double *x = malloc(((a ? a->links : 0) + 1) * sizeof *x);
         ok = x &&
              (!a || json_array_append_new(metrics, arena_json(ev, a, latency, x)) == 0);
         free(x);
-        fc_pairs_close(&pairs);
     }
     return ok;
 }
 
 static json_t *probe_json(const struct fc_evidence *ev,
-                          const struct fc_expectation *expect, const char *probe,
+                          const struct fc_expectation *expect,
+                          struct fc_pairs_shelf *shelf, const char *probe,
                           struct picked *p, double *x)
 {
     json_t *metrics = json_array();
@@ -173,7 +176,7 @@ static json_t *probe_json(const struct fc_evidence *ev,
             return NULL;
         }
     }
-    if (strcmp(probe, "pairs") == 0 && !add_pairs(ev, metrics)) {
+    if (strcmp(probe, "pairs") == 0 && !add_pairs(ev, shelf, metrics)) {
         json_decref(metrics);
         return NULL;
     }
@@ -182,7 +185,8 @@ static json_t *probe_json(const struct fc_evidence *ev,
 }
 
 json_t *fc_summary_json(const struct fc_evidence *ev,
-                        const struct fc_expectation *expect)
+                        const struct fc_expectation *expect,
+                        struct fc_pairs_shelf *shelf)
 {
     size_t room = ev->series_count + 1;
     struct picked p = {malloc(room * sizeof(*p.record)), 0};
@@ -191,7 +195,7 @@ json_t *fc_summary_json(const struct fc_evidence *ev,
     for (size_t i = 0; list && i < ev->plans; i++) {
         if (ev->plan[i].reason)
             continue;
-        json_t *probe = probe_json(ev, expect, ev->plan[i].name, &p, x);
+        json_t *probe = probe_json(ev, expect, shelf, ev->plan[i].name, &p, x);
         if (json_array_append_new(list, probe) != 0) {
             json_decref(list);
             list = NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What should be measured again to decide: values below their floor or above their
  * limit, nodes unlike their peers, and the members of pairs that are to blame for slow
- * ones, each as long as it was measured once only. */
+ * ones, each as long as it was measured once only. Of pairs also how: alone, so that
+ * load on shared links cannot be the reason, and with partners that are well. */
 #include "judge/evidence.h"
 #include "judge/expectation.h"
 #include "judge/judge.h"
@@ -14,12 +15,14 @@
 #include <string.h>
 
 enum { WHY_FLOOR, WHY_ABOVE, WHY_PEERS, WHY_PAIRS };
+enum { PARTNERS = 3 };
 
 struct suspect {
     const char *metric;
     size_t node; /* FC_NONE: none */
     int rank;    /* -1: none */
     int why;
+    bool between; /* nodes: a pair's */
 };
 
 static bool retested(const struct fc_ev_series *series)
@@ -88,7 +91,7 @@ static size_t collect(const struct fc_evidence *ev, const struct fc_expectation 
         const struct fc_peer_group *group = fc_peers_find(peers, ev, r);
         int why = WHY_PEERS;
         if (misses_limit(expect, r, &why) || (group && fc_peer_suspect(group, r)))
-            out[count++] = (struct suspect){r->metric, r->node, r->rank, why};
+            out[count++] = (struct suspect){r->metric, r->node, r->rank, why, false};
     }
     return count;
 }
@@ -110,8 +113,8 @@ static int rank_of(const struct fc_arena *a, uint32_t member)
 static void suspect_member(const struct fc_arena *a, uint32_t member, int why,
                            struct suspect *out, size_t *count)
 {
-    out[(*count)++] = (struct suspect){"pair.bw", a->member[member].node,
-                                       rank_of(a, member), why};
+    out[(*count)++] = (struct suspect){a->metric, a->member[member].node,
+                                       rank_of(a, member), why, a->node == FC_NONE};
 }
 
 /* Those to blame for bad links, a part of them all at most; `out` has room for two a
@@ -164,18 +167,63 @@ static bool collect_pairs(const struct fc_evidence *ev,
     return ok;
 }
 
+/* good[0..*count): nodes that nothing is held against; NULL without memory. */
+static size_t *good_nodes(const struct fc_evidence *ev, const struct suspect *suspect,
+                          size_t suspects, size_t *count)
+{
+    size_t *good = malloc((ev->nodes + 1) * sizeof *good);
+    bool *bad = calloc(ev->nodes + 1, sizeof *bad);
+    *count = 0;
+    for (size_t i = 0; bad && i < suspects; i++)
+        if (suspect[i].node != FC_NONE)
+            bad[suspect[i].node] = true;
+    for (size_t i = 0; good && bad && i < ev->nodes; i++)
+        if (!bad[i] && ev->node[i].ranks > 0)
+            good[(*count)++] = i;
+    if (!bad) {
+        free(good);
+        good = NULL;
+    }
+    free(bad);
+    return good;
+}
+
+/* Each suspect gets others, so that one of them, if it is not well, spoils little. */
+static json_t *partners_json(const struct fc_evidence *ev, const size_t *good,
+                             size_t count, size_t turn)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < PARTNERS && i < count; i++) {
+        size_t node = good[(PARTNERS * turn + i) % count];
+        json_array_append_new(list, json_string(ev->node[node].name));
+    }
+    return list;
+}
+
 static json_t *list_json(const struct fc_evidence *ev, struct suspect *suspect,
                          size_t count)
 {
     json_t *list = json_array();
-    qsort(suspect, count, sizeof *suspect, by_place_and_why);
-    for (size_t i = 0; i < count; i++) {
+    size_t goods, turn = 0;
+    size_t *good = good_nodes(ev, suspect, count, &goods);
+    bool ok = list && good;
+    if (ok)
+        qsort(suspect, count, sizeof *suspect, by_place_and_why);
+    for (size_t i = 0; ok && i < count; i++) {
         if (i && by_place(&suspect[i], &suspect[i - 1]) == 0)
             continue;
-        if (json_array_append_new(list, suspect_json(ev, &suspect[i])) != 0) {
-            json_decref(list);
-            return NULL;
+        json_t *entry = suspect_json(ev, &suspect[i]);
+        if (suspect[i].between && goods > 0) {
+            json_object_set_new(entry, "concurrency", json_integer(1));
+            json_object_set_new(entry, "partners",
+                                partners_json(ev, good, goods, turn++));
         }
+        ok = json_array_append_new(list, entry) == 0;
+    }
+    free(good);
+    if (!ok) {
+        json_decref(list);
+        list = NULL;
     }
     return list;
 }
