@@ -89,11 +89,20 @@ for part in device nic; do
         done <<'EOF'
 8 300 1
 64 100 3
-1024 4 75
-4096 1 300
+1024 8 10
+4096 2 40
 EOF
     done
 done
+
+while read -r nodes count ill_a_fleet percent; do
+    run "$count" "$nodes" --fault "nic:percent=$percent,count=$ill_a_fleet"
+    echo "| $nodes | nic, $ill_a_fleet of them | $percent % | $ill | $(rate "$found" "$ill") |" \
+        "$(rate "$condemned" "$ill") | $failed of $healthy |"
+done <<'EOF'
+64 20 20 20
+1024 2 75 10
+EOF
 
 blame() { # COUNT NODES OPTIONS…: one line
     run "$@"
