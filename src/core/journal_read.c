@@ -109,7 +109,8 @@ static json_t *parse_matrix(const char *line, size_t length)
     for (size_t i = 0; ok && i < s.lists; i++) {
         char key[32];
         const struct list *l = &s.list[i];
-        snprintf(key, sizeof key, "%.*s", l->key_bytes < 31 ? l->key_bytes : 31, l->key);
+        snprintf(key, sizeof key, "%.*s", l->key_bytes < 31 ? l->key_bytes : 31,
+                 l->key);
         ok = json_is_null(json_object_get(object, key)) &&
              json_object_set_new(object, key, json_stringn(l->text, l->bytes)) == 0;
     }

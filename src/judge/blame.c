@@ -32,10 +32,10 @@ struct inquiry {
     struct part *part;
     size_t parts, leaves;
     uint32_t *part_of[END_KIND]; /* [members] */
-    uint32_t *start, *touching;  /* links of a member: touching[start[m]…start[m+1]) */
-    bool *explained;             /* [links] */
-    bool *blamed;                /* [members] */
-    size_t bad;                  /* links that are bad and not yet explained */
+    uint32_t *start, *touching; /* links of a member: touching[start[m]…start[m+1]) */
+    bool *explained;            /* [links] */
+    bool *blamed;               /* [members] */
+    size_t bad;                 /* links that are bad and not yet explained */
 };
 
 /* --- parts --- */
@@ -274,7 +274,7 @@ static size_t take_links(const struct inquiry *q, struct fc_culprit *out)
     for (size_t i = 0; i < q->arena->links; i++) {
         const struct fc_link *l = &q->arena->link[i];
         bool up = l->from < l->to;
-        if (l->bad && !q->explained[i])
+        if (l->bad && !l->mild && !q->explained[i])
             out[count++] = (struct fc_culprit){.kind = FC_CULPRIT_LINK,
                                                .member = up ? l->from : l->to,
                                                .other = up ? l->to : l->from,
@@ -307,7 +307,7 @@ static bool too_many(const struct inquiry *q)
     size_t bad = 0, left = 0;
     for (size_t i = 0; i < a->links; i++) {
         left += !q->explained[i];
-        bad += !q->explained[i] && a->link[i].bad;
+        bad += !q->explained[i] && a->link[i].bad && !a->link[i].mild;
     }
     return a->members > 2 && (2 * count_blamed(q) > a->members || 2 * bad > left);
 }

@@ -24,9 +24,9 @@ enum { FC_EV_RAILS = 64 };
 
 struct fc_ev_node {
     const char *name;
-    const char *class; /* one pointer a class; "" when no node line says */
+    const char *class;  /* one pointer a class; "" when no node line says */
     const json_t *leaf; /* its switch or a list of them by rail, unchecked; or NULL */
-    bool declared;     /* has a node line */
+    bool declared;      /* has a node line */
     size_t ranks;
 };
 
@@ -94,8 +94,9 @@ struct fc_ev_pair {
 struct fc_ev_way {
     double bw, latency; /* of the pair; NaN: none, or its state is not ok */
     uint32_t way;       /* 2 * the index of its pair, + 1 for b to a */
-    uint32_t from, to; /* node * rails + rail; inside a node places in fc_evidence.rank */
-    uint32_t arena;    /* index into fc_evidence.arena */
+    uint32_t from,
+        to;         /* node * rails + rail; inside a node places in fc_evidence.rank */
+    uint32_t arena; /* index into fc_evidence.arena */
 };
 
 /* Whose pairs can be compared. */

@@ -18,8 +18,8 @@ static const struct {
     const char *key;
     size_t width; /* numbers an entry */
 } list_kind[LISTS] = {
-    [PAIR] = {"pair", 2},     [BW] = {"bw", 2},         [LATENCY] = {"latency", 1},
-    [LIMIT] = {"limit", 1},   [WRONG] = {"wrong", 2},   [STATUS] = {"status", 0},
+    [PAIR] = {"pair", 2},     [BW] = {"bw", 2},       [LATENCY] = {"latency", 1},
+    [LIMIT] = {"limit", 1},   [WRONG] = {"wrong", 2}, [STATUS] = {"status", 0},
     [REASON] = {"reason", 0}, [PATH] = {"path", 0},
 };
 
@@ -166,11 +166,11 @@ static bool decode(struct desk *d, size_t list, const struct fc_slice *s,
                    const char **out)
 {
     json_t *value = json_loadb(s->text, s->bytes, JSON_DECODE_ANY, NULL);
-    bool ok = absent(value) ? value != NULL
-                            : (list == PATH ? json_is_object(value)
-                                            : json_is_string(value));
-    const char *word = list == PATH ? fc_ev_text(value, "name")
-                                    : json_string_value(value);
+    bool ok = absent(value)
+                  ? value != NULL
+                  : (list == PATH ? json_is_object(value) : json_is_string(value));
+    const char *word =
+        list == PATH ? fc_ev_text(value, "name") : json_string_value(value);
     *out = word ? fc_ev_intern(d->ev, word) : NULL;
     d->nomem = d->nomem || (word && !*out);
     json_decref(value);

@@ -54,8 +54,7 @@ static int by_told_key(const void *pa, const void *pb)
 {
     const struct told *a = pa, *b = pb;
     int order = by_key(&a->key, &b->key);
-    return order ? order
-                 : (a->record < b->record ? -1 : a->record > b->record);
+    return order ? order : (a->record < b->record ? -1 : a->record > b->record);
 }
 
 /* What one attempt says of a link; false: nothing. */
@@ -337,8 +336,10 @@ struct fc_pairs *fc_pairs_share(const struct fc_evidence *ev, enum fc_pairs_of o
         return shelf->full ? pairs : NULL;
     }
     for (size_t i = 0; i < pairs->arenas; i++)
-        for (size_t k = 0; k < pairs->arena[i].links; k++)
-            pairs->arena[i].link[k].skip = pairs->arena[i].link[k].bad = false;
+        for (size_t k = 0; k < pairs->arena[i].links; k++) {
+            struct fc_link *l = &pairs->arena[i].link[k];
+            l->skip = l->bad = l->mild = false;
+        }
     return pairs;
 }
 
@@ -351,6 +352,7 @@ void fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *a, doubl
         l->skip =
             !l->pair || !isfinite(l->pair->limit) || (bytes >= 0 && bytes < from_bytes);
         l->bad = !l->skip && l->value < floor * l->pair->limit;
+        l->mild = false;
     }
 }
 

@@ -33,8 +33,8 @@
 #include "judge/evidence.h"
 
 /* The least drop of a bandwidth that is looked at; below it no spread is small
- * enough. */
-#define FC_PAIRS_DROP 0.05
+ * enough. With few members it is larger. */
+#define FC_PAIRS_DROP 0.025
 
 /* With so few members the pattern of single links decides. */
 enum { FC_PAIRS_FEW = 8 };
@@ -53,6 +53,7 @@ struct fc_link {
     const struct fc_ev_pair *pair;     /* NULL: known by a record alone */
     const struct fc_ev_record *record; /* that says it is bad; NULL: none */
     bool bad;
+    bool mild;  /* bad only as one of many: no fault of the link alone */
     bool skip;  /* not looked at */
     bool again; /* measured in an attempt beyond the first */
 };
@@ -106,7 +107,8 @@ void fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *arena,
                          double floor, int64_t from_bytes);
 
 /* True when nearly all links across rails are bad and nearly none along them: a fabric
- * that connects rails only by the nodes' own means. The links across are no longer looked at. */
+ * that connects rails only by the nodes' own means. The links across are no longer
+ * looked at. */
 bool fc_pairs_drop_across(struct fc_arena *arena);
 
 /* Gives members without a leaf switch the one that latencies show: nodes that answer

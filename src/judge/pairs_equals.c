@@ -27,7 +27,7 @@ struct sorter {
     const char *path[PATHS];
     size_t of_path[PATHS], paths;
     const char *most_path;
-    bool alike; /* all pairs are of one size and path */
+    bool alike;              /* all pairs are of one size and path */
     struct kind kind[KINDS]; /* the last one holds what does not fit as well */
     size_t kinds, last;
     unsigned char *of; /* [links]: its kind */
@@ -141,8 +141,7 @@ static void find_centres(const struct sorter *s, double *x, double *better,
             if (n)
                 better[senders++] = fc_better_of(x, n);
         }
-        centre[kind] =
-            senders ? fc_median_in_place(better, senders) : (double)NAN;
+        centre[kind] = senders ? fc_median_in_place(better, senders) : (double)NAN;
     }
 }
 

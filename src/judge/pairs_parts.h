@@ -11,6 +11,7 @@ double fc_better_of(double *x, size_t n);
 
 /* Sets `equal` of every link: what links of its kind reach. Few: kinds are told apart
  * by their rails only. False when memory is short. */
-bool fc_pairs_set_equals(const struct fc_evidence *ev, struct fc_arena *arena, bool few);
+bool fc_pairs_set_equals(const struct fc_evidence *ev, struct fc_arena *arena,
+                         bool few);
 
 #endif

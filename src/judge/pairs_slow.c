@@ -17,6 +17,8 @@ static const double member_scales = 4.0, link_scales = 6.0;
  * n. */
 static const double better_deviation = 1.36;
 static const size_t leaves_least = 3;
+/* With few members the least drop is larger. */
+static const double few_drop = 0.05;
 /* With three or four members there are too few links to know their spread. */
 static double tiny_drop(size_t members)
 {
@@ -51,7 +53,8 @@ static void centre_of(const struct study *s, size_t count, double *centre,
     *centre = fc_select_median(s->x, count);
     for (size_t i = 0; i < count; i++)
         s->scratch[i] = fabs(s->x[i] - *centre);
-    *scale = fmax(normal_mad * fc_select_median(s->scratch, count) / *centre, scale_min);
+    *scale =
+        fmax(normal_mad * fc_select_median(s->scratch, count) / *centre, scale_min);
 }
 
 /* The links without `member` (SIZE_MAX: all that are measured). */
@@ -100,7 +103,7 @@ static double drop_of(const struct study *s, size_t member, bool *slow)
     if (others < 2)
         return 0.0;
     centre_of(s, others, &centre, &scale);
-    double least = fmax(s->least, member_scales * scale);
+    double least = fmax(fmax(s->least, few_drop), member_scales * scale);
     least = fmax(least, tiny_drop(s->arena->members));
     for (int role = 0; role < ROLES; role++) {
         double drop = 1.0 - best_of(s, member, role) / centre;
@@ -209,8 +212,10 @@ static void mark_parts(struct study *s, struct lists *l, double spread,
         if (!(drop > fmax(s->least, member_scales * fmax(scale, chance))))
             continue;
         for (size_t i = l->start[p]; i < l->start[p + 1]; i++)
-            if (s->share[l->of[i]] < centre * (1.0 - drop / 2.0))
+            if (s->share[l->of[i]] < centre * (1.0 - drop / 2.0)) {
                 s->arena->link[l->of[i]].bad = true;
+                s->arena->link[l->of[i]].mild = true;
+            }
     }
     if (level)
         level->part = isnan(level->part) ? scale : fmax(level->part, scale);
@@ -304,6 +309,7 @@ static void mark_links(struct study *s, struct fc_pairs_level *level)
     for (size_t i = 0; i < a->links; i++) {
         a->link[i].equal *= centre; /* now their middle, not that of the better ones */
         low += measured(s, &a->link[i]) && s->share[i] < floor;
+        a->link[i].mild = a->link[i].mild && !(s->share[i] < floor);
     }
     level->spread = low > 2 && 10 * low > count;
     for (size_t i = 0; i < a->links && !level->spread; i++)
@@ -328,7 +334,7 @@ bool fc_pairs_mark_slow(const struct fc_evidence *ev, struct fc_arena *a, double
     *out = (struct fc_pairs_level){(double)NAN, (double)NAN, (double)NAN, (double)NAN,
                                    false};
     for (size_t i = 0; i < a->links; i++)
-        a->link[i].bad = false;
+        a->link[i].bad = a->link[i].mild = false;
     if (a->members < 3 || a->links == 0)
         return true;
     struct study s = {.arena = a,

@@ -310,7 +310,8 @@ static void report_spread(const struct fc_case *c, const struct fc_arena *a,
         .rank = -1,
         .metric = a->metric,
         .probe = "pairs",
-        .cause = "the nodes' links differ among themselves, or the measurement is noisy",
+        .cause =
+            "the nodes' links differ among themselves, or the measurement is noisy",
         .remedy = "measure longer (a higher level), on idle nodes; judge the pairs by "
                   "their limits"};
     if (!(detectable > effect))

@@ -51,10 +51,10 @@ static struct fleet *fleet_new(size_t nodes, size_t rails, size_t leaf, size_t r
         f->node[i].class = "";
     for (uint32_t m = 0; m < nics; m++) {
         uint32_t node = m / (uint32_t)rails;
-        f->arena.member[m] = (struct fc_member){
-            .node = node,
-            .id = m % (uint32_t)rails,
-            .leaf = leaf ? node / (uint32_t)leaf : FC_EV_NO_LEAF};
+        f->arena.member[m] =
+            (struct fc_member){.node = node,
+                               .id = m % (uint32_t)rails,
+                               .leaf = leaf ? node / (uint32_t)leaf : FC_EV_NO_LEAF};
     }
     for (uint32_t a = 0; a < nics; a++)
         for (uint32_t b = 0; b < nics; b++) {
@@ -155,7 +155,8 @@ static void draw(struct fleet *f, struct fault *x, struct fc_rng *rng, enum kind
     do
         x->b = (uint32_t)fc_rng_below(rng, f->arena.members);
     while (f->arena.member[x->b].node == f->arena.member[x->a].node);
-    x->factor = 0.2 + 0.05 * (double)fc_rng_below(rng, kind == WAY || kind == LINK ? 8 : 11);
+    x->factor =
+        0.2 + 0.05 * (double)fc_rng_below(rng, kind == WAY || kind == LINK ? 8 : 11);
     name_fault(f, x);
 }
 
@@ -183,8 +184,8 @@ static void plant(struct fleet *f, const struct fault *x)
             f->arena.link[i].value *= x->factor;
 }
 
-static void name_culprit(const struct fc_arena *a, const struct fc_culprit *k, char *out,
-                         size_t room)
+static void name_culprit(const struct fc_arena *a, const struct fc_culprit *k,
+                         char *out, size_t room)
 {
     const struct fc_member *m = &a->member[k->member];
     const char *way = k->sends == k->receives ? "" : k->sends ? ">" : "<";
@@ -299,10 +300,9 @@ static void test_two_faults(void **state)
 
 static void test_healthy_fleets_accuse_nobody(void **state)
 {
-    static const size_t size[][4] = {{3, 1, 0, 0},  {5, 1, 0, 0},  {8, 1, 0, 0},
-                                     {9, 1, 0, 0},  {16, 1, 4, 0}, {64, 1, 8, 0},
-                                     {2, 8, 0, 0},  {4, 4, 0, 0},  {16, 8, 4, 0},
-                                     {500, 1, 25, 3}};
+    static const size_t size[][4] = {
+        {3, 1, 0, 0},  {5, 1, 0, 0}, {8, 1, 0, 0}, {9, 1, 0, 0},  {16, 1, 4, 0},
+        {64, 1, 8, 0}, {2, 8, 0, 0}, {4, 4, 0, 0}, {16, 8, 4, 0}, {500, 1, 25, 3}};
     struct fc_rng rng;
     char told[200];
     (void)state;

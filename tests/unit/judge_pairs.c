@@ -75,8 +75,7 @@ static void mark_slow(struct graph *g, struct fc_pairs_level *level)
         g->link[i].pair = &some_pair;
     for (size_t i = 0; i < MOST; i++)
         some_node[i].class = "";
-    assert_true(
-        fc_pairs_mark_slow(&some_evidence, &arena, FC_PAIRS_DROP, level));
+    assert_true(fc_pairs_mark_slow(&some_evidence, &arena, FC_PAIRS_DROP, level));
 }
 
 /* "3", "3>" (sends), "3<" (receives), "1-4", "1>4" (1 to 4), "1<4", "all". */
