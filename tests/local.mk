@@ -56,6 +56,7 @@ FC_UNIT = \
 	tests/unit/journal \
 	tests/unit/judge \
 	tests/unit/judge_hostile \
+	tests/unit/judge_hostile_fleet \
 	tests/unit/judge_pairs \
 	tests/unit/launch \
 	tests/unit/metric \
