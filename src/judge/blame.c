@@ -15,7 +15,7 @@ static const size_t meet_least = 3, meet_more = 8;
 
 /* Links that are not yet explained. */
 struct tally {
-    size_t bad, of, again;
+    size_t bad, near, of, again;
 };
 
 struct part {
@@ -93,6 +93,7 @@ static void add(struct tally *t, const struct fc_link *l, size_t one)
 {
     t->of += one;
     t->bad += l->bad ? one : 0;
+    t->near += l->near ? one : 0;
     t->again += l->bad && l->again ? one : 0;
 }
 
@@ -135,12 +136,12 @@ static void find_touching(struct inquiry *q)
 
 static bool mostly_bad(const struct tally *t)
 {
-    return t->of >= links_least && 4 * t->bad >= 3 * t->of;
+    return t->of >= links_least && t->bad > 0 && 4 * (t->bad + t->near) >= 3 * t->of;
 }
 
 static bool nearly_all_bad(const struct tally *t)
 {
-    return t->of >= links_least && 10 * t->bad >= 9 * t->of;
+    return t->of >= links_least && t->bad > 0 && 10 * (t->bad + t->near) >= 9 * t->of;
 }
 
 /* Bad links meet in the member far more often than they would by chance. */

@@ -338,22 +338,39 @@ struct fc_pairs *fc_pairs_share(const struct fc_evidence *ev, enum fc_pairs_of o
     for (size_t i = 0; i < pairs->arenas; i++)
         for (size_t k = 0; k < pairs->arena[i].links; k++) {
             struct fc_link *l = &pairs->arena[i].link[k];
-            l->skip = l->bad = l->mild = false;
+            l->skip = l->bad = l->mild = l->near = false;
         }
     return pairs;
 }
 
-void fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *a, double floor,
+static size_t mark_below(const struct fc_evidence *ev, struct fc_arena *a, double floor,
                          int64_t from_bytes)
 {
+    size_t count = 0;
     for (size_t i = 0; i < a->links; i++) {
         struct fc_link *l = &a->link[i];
         int64_t bytes = l->pair ? ev->round[l->pair->round].bytes : -1;
+        bool slow = l->bad;
         l->skip =
             !l->pair || !isfinite(l->pair->limit) || (bytes >= 0 && bytes < from_bytes);
         l->bad = !l->skip && l->value < floor * l->pair->limit;
+        l->near = !l->skip && !l->bad && slow;
         l->mild = false;
+        count += l->bad;
     }
+    return count;
+}
+
+bool fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *a, double floor,
+                         int64_t from_bytes)
+{
+    struct fc_pairs_level level;
+    if (mark_below(ev, a, floor, from_bytes) == 0)
+        return true;
+    if (!fc_pairs_mark_slow(ev, a, FC_PAIRS_DROP, &level))
+        return false;
+    (void)mark_below(ev, a, floor, from_bytes);
+    return true;
 }
 
 bool fc_pairs_drop_across(struct fc_arena *a)
@@ -371,6 +388,7 @@ bool fc_pairs_drop_across(struct fc_arena *a)
         struct fc_link *l = &a->link[i];
         l->skip = l->skip || a->member[l->from].id != a->member[l->to].id;
         l->bad = l->bad && !l->skip;
+        l->near = l->near && !l->skip;
     }
     return true;
 }

@@ -54,6 +54,7 @@ struct fc_link {
     const struct fc_ev_record *record; /* that says it is bad; NULL: none */
     bool bad;
     bool mild;  /* bad only as one of many: no fault of the link alone */
+    bool near;  /* not bad, but speaks against the same parts as if it were */
     bool skip;  /* not looked at */
     bool again; /* measured in an attempt beyond the first */
 };
@@ -102,8 +103,10 @@ struct fc_pairs *fc_pairs_share(const struct fc_evidence *ev, enum fc_pairs_of o
                                 struct fc_pairs_shelf *shelf);
 
 /* Looks only at links of pairs of at least `from_bytes` whose limit is known, and sets
- * `bad` of those below `floor` of it. */
-void fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *arena,
+ * `bad` of those below `floor` of it, and `near` of those that are slow against the
+ * others, so that a part whose links lie on both sides of its floor is found. False
+ * when memory is short. */
+bool fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *arena,
                          double floor, int64_t from_bytes);
 
 /* True when nearly all links across rails are bad and nearly none along them: a fabric

@@ -334,7 +334,7 @@ bool fc_pairs_mark_slow(const struct fc_evidence *ev, struct fc_arena *a, double
     *out = (struct fc_pairs_level){(double)NAN, (double)NAN, (double)NAN, (double)NAN,
                                    false};
     for (size_t i = 0; i < a->links; i++)
-        a->link[i].bad = a->link[i].mild = false;
+        a->link[i].bad = a->link[i].mild = a->link[i].near = false;
     if (a->members < 3 || a->links == 0)
         return true;
     struct study s = {.arena = a,

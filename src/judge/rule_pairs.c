@@ -227,9 +227,9 @@ static bool judge_floor(const struct fc_case *c, struct fc_arena *a)
     struct fc_blame blame;
     if (!isfinite(floor))
         return true;
-    bool ok = fc_pairs_infer_leaves(a);
-    fc_pairs_mark_floor(c->ev, a, floor, row ? row->from_bytes : 0);
-    if (fc_pairs_drop_across(a))
+    bool ok = fc_pairs_infer_leaves(a) &&
+              fc_pairs_mark_floor(c->ev, a, floor, row ? row->from_bytes : 0);
+    if (ok && fc_pairs_drop_across(a))
         report_across(c, a, "pairs across rails are below their floor");
     ok = ok && fc_blame_open(a, &blame);
     for (size_t k = 0; ok && k < blame.count; k++)

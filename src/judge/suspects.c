@@ -159,9 +159,9 @@ static bool collect_pairs(const struct fc_evidence *ev,
              accuse(a, WHY_PAIRS, out, count);
         if (!ok || !isfinite(floor))
             continue;
-        fc_pairs_mark_floor(ev, a, floor, row ? row->from_bytes : 0);
+        ok = fc_pairs_mark_floor(ev, a, floor, row ? row->from_bytes : 0);
         (void)fc_pairs_drop_across(a);
-        ok = accuse(a, WHY_FLOOR, out, count);
+        ok = ok && accuse(a, WHY_FLOOR, out, count);
     }
     fc_pairs_close(&pairs);
     return ok;
