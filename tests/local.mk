@@ -23,7 +23,7 @@ FC_HOUSE = \
 	tests/house/style.sh \
 	tests/house/words.sh
 # What a build with sanitizers runs.
-FC_SANITIZED = $(FC_UNIT) tests/mpi/sanitized-run.sh
+FC_SANITIZED = $(FC_UNIT) tests/fleet/fuzz.sh tests/mpi/sanitized-run.sh
 
 AM_TESTS_ENVIRONMENT = \
 	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \

@@ -197,7 +197,7 @@ static bool is_stray(const json_t *truth, const json_t *finding)
     bool fail = is(finding, "severity", "fail");
     if (!accuses(finding) || named_by_any(truth, finding))
         return false;
-    if (pairs && json_array_size(truth) > 0)
+    if (pairs)
         return true;
     return fail && node[0] && !is_ill(truth, node);
 }
