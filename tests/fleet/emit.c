@@ -5,36 +5,41 @@
 #include <stdio.h>
 #include <string.h>
 
-static int sources;
+static int sources, records;
 
 int emit_source(void)
 {
     return sources++;
 }
 
-static void number(const char *key, double value)
+/* Of no samples there is none. */
+static void number(const char *key, const struct sampled *s, double value)
 {
-    printf(",\"%s\":%.9g", key, value);
+    if (s->samples)
+        printf(",\"%s\":%.9g", key, value);
+    else
+        printf(",\"%s\":null", key);
 }
 
 void emit_record(const struct record *r, const struct sampled *s)
 {
-    printf("{\"type\":\"record\",\"probe\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\","
+    printf("{\"type\":\"record\",\"seq\":%d,\"probe\":\"%s\",\"metric\":\"%s\","
+           "\"unit\":\"%s\","
            "\"better\":\"%s\",\"subject\":{%s},\"params\":{%s,\"attempt\":%d},",
-           r->probe, r->metric, r->unit, r->lower ? "lower" : "higher", r->subject,
-           r->params, r->attempt);
+           ++records, r->probe, r->metric, r->unit, r->lower ? "lower" : "higher",
+           r->subject, r->params, r->attempt);
     if (r->bytes >= 0)
         printf("\"bytes\":%lld", r->bytes);
     else
         printf("\"bytes\":null");
     printf(",\"samples\":%d", s->samples);
-    number("median", s->median);
-    number("min", s->min);
-    number("max", s->max);
-    number("p99", s->p99);
-    number("mad", s->mad);
-    number("lo", s->lo);
-    number("hi", s->hi);
+    number("median", s, s->median);
+    number("min", s, s->min);
+    number("max", s, s->max);
+    number("p99", s, s->p99);
+    number("mad", s, s->mad);
+    number("lo", s, s->lo);
+    number("hi", s, s->hi);
     if (r->limit > 0.0)
         printf(",\"limit\":{\"value\":%.9g,\"basis\":\"%s\"}", r->limit, r->basis);
     else
@@ -44,7 +49,11 @@ void emit_record(const struct record *r, const struct sampled *s)
         printf(",\"wrong\":%lld", r->wrong);
     else
         printf(",\"wrong\":null");
-    printf(",\"status\":\"ok\",\"src\":\"%d.%d\"}\n", r->rank, emit_source());
+    if (r->reason)
+        printf(",\"status\":\"failed\",\"reason\":\"%s\"", r->reason);
+    else
+        printf(",\"status\":\"ok\"");
+    printf(",\"src\":\"%d.%d\"}\n", r->rank, emit_source());
 }
 
 void emit_phase(const char *name, const char *state, int attempt)
@@ -250,7 +259,7 @@ static void emit_end(const struct fleet *f)
 
 void emit_again(const struct fleet *f)
 {
-    sources = 1 << 24; /* beyond those of the first attempt */
+    sources = records = 1 << 24; /* beyond those of the first attempt */
     if (any(f->again, f->nodes * f->ranks)) {
         emit_phase("device", "begin", 2);
         for (int i = 0; i < f->nodes; i++)

@@ -108,17 +108,22 @@ static void one_limit(const struct line *l, int i)
     printf("%.9g", limit_GBps);
 }
 
+static bool is_wrong(const struct line *l, int i)
+{
+    return corrupts(l, l->pair[i][0], l->rail) ||
+           corrupts(l, l->pair[i][1], l->peer_rail);
+}
+
 static void one_status(const struct line *l, int i)
 {
-    bool wrong =
-        corrupts(l, l->pair[i][0], l->rail) || corrupts(l, l->pair[i][1], l->peer_rail);
-    printf(silent(l) || wrong ? "\"failed\"" : "\"ok\"");
+    printf(silent(l) || is_wrong(l, i) ? "\"failed\"" : "\"ok\"");
 }
 
 static void one_reason(const struct line *l, int i)
 {
-    (void)i;
-    printf(silent(l) ? "\"no way from rail to rail\"" : "null");
+    printf(silent(l)        ? "\"no way from rail to rail\""
+           : is_wrong(l, i) ? "\"9 elements are wrong\""
+                            : "null");
 }
 
 static void one_path(const struct line *l, int i)
@@ -150,15 +155,9 @@ static void emit_bad_records(const struct line *l)
                            .how = "the port's counters",
                            .bytes = 1048576,
                            .wrong = 9,
+                           .reason = "9 elements are wrong",
                            .attempt = l->attempt,
                            .rank = f->first_rank[to]};
-        none = (struct sampled){.samples = f->samples,
-                                .median = l->bw[k / 2][k % 2],
-                                .min = l->bw[k / 2][k % 2],
-                                .max = l->bw[k / 2][k % 2],
-                                .p99 = l->bw[k / 2][k % 2],
-                                .lo = l->bw[k / 2][k % 2],
-                                .hi = l->bw[k / 2][k % 2]};
         emit_record(&r, &none);
     }
 }
@@ -178,10 +177,10 @@ static void print_line(const struct line *l)
     print_two("latency", l, one_latency);
     if (l->any_wrong)
         print_two("wrong", l, one_wrong);
-    if (l->any_wrong || silent(l))
+    if (l->any_wrong || silent(l)) {
         print_two("status", l, one_status);
-    if (silent(l))
         print_two("reason", l, one_reason);
+    }
     print_two("path", l, one_path);
     print_two("limit", l, one_limit);
     printf(",\"src\":\"0.%d\"}\n", emit_source());

@@ -104,6 +104,7 @@ struct record {
     long long bytes, wrong; /* -1: null */
     double limit;           /* 0: null */
     const char *basis;
+    const char *reason; /* why it failed; NULL: it is ok */
     int attempt, rank;
 };
 void emit_record(const struct record *record, const struct sampled *values);
