@@ -59,11 +59,13 @@ FC_UNIT = \
 	tests/unit/judge_hostile_fleet \
 	tests/unit/judge_pairs \
 	tests/unit/launch \
+	tests/unit/lists \
 	tests/unit/metric \
 	tests/unit/option \
 	tests/unit/option_help \
 	tests/unit/path \
 	tests/unit/pairs \
+	tests/unit/peers \
 	tests/unit/profile \
 	tests/unit/report \
 	tests/unit/rng \

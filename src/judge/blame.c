@@ -8,7 +8,7 @@ enum { SENDS, RECEIVES, ROLES };
 enum { FIRST_KIND = FC_CULPRIT_LEAF, END_KIND = FC_CULPRIT_MEMBER + 1 };
 
 static const uint32_t no_part = UINT32_MAX;
-static const size_t links_least = 2, nodes_least = 3;
+static const size_t links_least = 2, nodes_least = 3, leaves_least = 3;
 /* Bad links that meet in a member: so many, and so many times what each of the members
  * has of the others on average. */
 static const size_t meet_least = 3, meet_more = 8;
@@ -173,9 +173,11 @@ static size_t weigh(const struct inquiry *q, const struct part *p,
     out->receives = role[RECEIVES];
     out->inside = nearly_all_bad(&p->inside);
     bool all = out->inside && (!crosses || (role[SENDS] && role[RECEIVES]));
+    /* Two nodes whose own link is well are more likely one switch than two nodes. */
+    bool two = p->nodes == 2 && p->inside.of > 0 && p->inside.bad == 0;
     if ((p->kind == FC_CULPRIT_RAIL && (!all || p->nodes < nodes_least)) ||
         (p->kind == FC_CULPRIT_LEAF &&
-         (p->nodes < nodes_least || (q->leaves < nodes_least && !all))) ||
+         ((p->nodes < nodes_least && !two) || (q->leaves < leaves_least && !all))) ||
         (p->kind == FC_CULPRIT_NODE && p->members < 2))
         return 0;
     if (bad > 0 || (all && p->kind == FC_CULPRIT_RAIL)) {

@@ -58,8 +58,9 @@ static bool read_plain(struct cursor *c, double *out)
                                       1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
     uint64_t m = 0, power = 0;
     bool minus = take(c, '-');
+    bool zero = c->at < c->end && *c->at == '0';
     int whole = read_digits(c, &m), exponent = 0;
-    if (whole < 1)
+    if (whole < 1 || (zero && whole > 1))
         return false;
     if (c->at < c->end && *c->at == '.') {
         c->at++;
@@ -119,7 +120,9 @@ static double read_number(struct cursor *c)
     if (first == 'n' && c->end - from >= 4 && from[1] == 'u' && from[2] == 'l' &&
         from[3] == 'l') {
         c->at += 4;
-        return (double)NAN;
+        if (peek(c) == ',' || peek(c) == ']')
+            return (double)NAN;
+        c->at = from;
     }
     return skip(c) ? read_rarely(from, (size_t)(c->at - from)) : (double)INFINITY;
 }

@@ -18,6 +18,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/merge.c src/judge/merge.h \
 	src/judge/nodefacts.c src/judge/nodefacts.h \
 	src/judge/pairs.c src/judge/pairs.h \
+	src/judge/pairs_deeper.c \
 	src/judge/pairs_equals.c src/judge/pairs_parts.h \
 	src/judge/pairs_leaves.c \
 	src/judge/pairs_slow.c \

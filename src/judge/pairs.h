@@ -6,14 +6,14 @@
  * the ranks of one node. A pair that was measured again counts with its last attempt;
  * wrong and failed ones stay wrong and failed.
  *
- * Blame: parts are leaf switches (three nodes or more), rails, nodes of several NICs,
- * and members. A member explains bad links when they are at least three quarters of
- * those that it sends (receives) on, and at least two, or when at least three meet in
- * it and that is far beyond chance; a larger part when they are nine tenths. Of a
- * switch the links that cross its border count, since those inside may be well; where
- * there are but two switches the inside must be bad as well, else both are as likely.
- * The part with most goes first, of equals the smallest, and the next is looked for
- * among the links that are left. What is left then are links.
+ * Blame: parts are leaf switches (of three nodes or more, or of two whose own link is
+ * well), rails, nodes of several NICs, and members. A member explains bad links when
+ * they are at least three quarters of those that it sends (receives) on, and at least
+ * two, or when at least three meet in it and that is far beyond chance; a larger part
+ * when they are nine tenths. Of a switch the links that cross its border count, since
+ * those inside may be well; where there are but two switches the inside must be bad as
+ * well, else both are as likely. The part with most goes first, of equals the smallest,
+ * and the next is looked for among the links that are left. What is left then are links.
  * When that takes more than half of the members, or more than half of the links that
  * are left are bad, all together are to blame. Two members cannot be told apart: their
  * link is.
@@ -161,6 +161,11 @@ struct fc_blame {
  * fc_blame_close. */
 bool fc_blame_open(const struct fc_arena *arena, struct fc_blame *out);
 void fc_blame_close(struct fc_blame *blame);
+/* After mark_slow and blame: sets `bad` only of the few links that are far below what
+ * the parts to blame explain, so that a second fault behind a first one is found; their
+ * `equal` becomes what they should reach then. False when memory is short. */
+bool fc_pairs_mark_deeper(struct fc_arena *arena, const struct fc_blame *blame,
+                          const struct fc_pairs_level *level);
 /* True when the link is one of the bad ones that it explains. */
 bool fc_culprit_explains(const struct fc_arena *arena, const struct fc_culprit *culprit,
                          const struct fc_link *link);

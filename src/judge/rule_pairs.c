@@ -356,6 +356,20 @@ static double across_share(const struct fc_arena *a)
     return a->rails ? x[1] / x[0] : (double)NAN;
 }
 
+/* Links that are slow beyond what those to blame explain. */
+static bool judge_deeper(const struct fc_case *c, struct fc_arena *a,
+                         const struct fc_blame *blame,
+                         const struct fc_pairs_level *level)
+{
+    struct fc_blame deeper = {0};
+    bool ok = fc_pairs_mark_deeper(a, blame, level) && fc_blame_open(a, &deeper);
+    for (size_t k = 0; ok && k < deeper.count; k++)
+        if (deeper.culprit[k].kind == FC_CULPRIT_LINK)
+            ok = report_slow(c, a, &deeper.culprit[k], level, false);
+    fc_blame_close(&deeper);
+    return ok;
+}
+
 static bool judge_arena(const struct fc_case *c, struct fc_arena *a, bool latency)
 {
     struct fc_pairs_level level;
@@ -374,6 +388,8 @@ static bool judge_arena(const struct fc_case *c, struct fc_arena *a, bool latenc
             report_spread(c, a, &level);
         if (across_share(a) < fabric_share)
             report_across(c, a, "pairs across rails are slower");
+        if (!nobody && a->members > FC_PAIRS_FEW)
+            ok = judge_deeper(c, a, &blame, &level);
     }
     fc_blame_close(&blame);
     return ok;

@@ -288,14 +288,50 @@ static void counts_damaged_lines(void **state)
     fc_journal_text_free(&text);
 }
 
+/* Lists that are long are text, and only of matrix lines; the rest is as JSON has it. */
+static void long_lists_of_matrix_lines_stay_text(void **state)
+{
+    const struct folder *f = *state;
+    char path[96], list[3000] = "[", body[8000];
+    struct fc_error err;
+    struct fc_journal_text text;
+    for (size_t i = 0; i < 300; i++)
+        strcat(list, i ? ",[0, 1]" : "[0, 1]");
+    strcat(list, "]");
+    snprintf(path, sizeof path, "%s/journal.jsonl", f->path);
+    snprintf(body, sizeof body,
+             "{\"type\":\"run\",\"schema\":\"fabricheck-journal/1\"}\n"
+             "{\"type\":\"matrix\",\"note\":\"[\\\"{\",\"pair\": %s,\"bw\":[1],"
+             "\"deep\":{\"a\":[2]},\"end\":3}\n"
+             "{\"type\":\"other\",\"pair\":%s}\n",
+             list, list);
+    write_file(path, body, strlen(body));
+    assert_int_equal(fc_journal_read(f->path, &text, &err), FC_OK);
+    assert_int_equal(text.lines, 3);
+    assert_int_equal(text.bad_lines, 0);
+    const json_t *line = text.line[1];
+    assert_string_equal(json_string_value(json_object_get(line, "pair")), list);
+    assert_string_equal(json_string_value(json_object_get(line, "note")), "[\"{");
+    assert_true(json_is_array(json_object_get(line, "bw")));
+    assert_int_equal(json_integer_value(json_object_get(line, "end")), 3);
+    assert_int_equal(json_object_size(line), 6);
+    assert_int_equal(json_array_size(json_object_get(text.line[2], "pair")), 300);
+    fc_journal_text_free(&text);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_folder, drop_folder)
     const struct CMUnitTest tests[] = {
-        TEST(numbers_records_only),         TEST(never_overwrites),
-        TEST(survives_a_full_disk),         TEST(survives_a_vanished_folder),
-        TEST(reads_a_journal_cut_anywhere), TEST(refuses_what_is_no_journal),
-        TEST(merges_spools_once),           TEST(counts_damaged_lines),
+        TEST(numbers_records_only),
+        TEST(never_overwrites),
+        TEST(survives_a_full_disk),
+        TEST(survives_a_vanished_folder),
+        TEST(reads_a_journal_cut_anywhere),
+        TEST(refuses_what_is_no_journal),
+        TEST(merges_spools_once),
+        TEST(counts_damaged_lines),
+        TEST(long_lists_of_matrix_lines_stay_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -328,6 +328,44 @@ static void test_lines_that_are_no_text(void **state)
     free(line);
 }
 
+/* A matrix line whose list of pairs is `entry` many times, so that it is read as text. */
+static const char *judge_list(const char *key, const char *entry, const char *end)
+{
+    enum { TIMES = 20000 };
+    size_t room = TIMES * (strlen(entry) + 1) + 512;
+    char *line = malloc(room), *at = line;
+    assert_non_null(line);
+    at += sprintf(at,
+                  "{\"type\":\"matrix\",\"round\":0,\"rounds\":1,\"pair\":[[0,1]],"
+                  "\"%s\":[",
+                  key);
+    for (size_t i = 0; i < TIMES; i++)
+        at += sprintf(at, "%s%s", i ? "," : "", entry);
+    strcpy(at, end);
+    const char *verdict = judge_extra(line, strlen(line));
+    free(line);
+    return verdict;
+}
+
+static void test_long_lists_of_anything(void **state)
+{
+    static const char *const entries[] = {
+        "[0,1]",  "[0,1e999]", "1e308",
+        "null",   "[[[]]]",    "{\"name\":\"x\"}",
+        "\"ok\"", "\"\\\"\"",  "[-1,99999999999999999999]"};
+    static const char *const keys[] = {"bw",   "wrong", "status",
+                                       "path", "limit", "note"};
+    (void)state;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+            assert_string_equal(judge_list(keys[k], entries[i], "]}\n"),
+                                "INCONCLUSIVE");
+    assert_string_equal(judge_list("bw", "[1,2]", "}\n"), "INCONCLUSIVE");
+    assert_string_equal(judge_list("bw", "[1,2]", "]]}\n"), "INCONCLUSIVE");
+    assert_string_equal(judge_list("bw", "\xff", "]}\n"), "INCONCLUSIVE");
+    assert_string_equal(judge_list("bw", "[", "]}\n"), "INCONCLUSIVE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_unknown_types_and_keys_are_left_alone),
         cmocka_unit_test(test_very_many_findings_are_bounded),
         cmocka_unit_test(test_lines_that_are_no_text),
+        cmocka_unit_test(test_long_lists_of_anything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

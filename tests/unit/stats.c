@@ -262,6 +262,23 @@ static void sorted_form_agrees(void **state)
     }
 }
 
+static void selection_agrees_with_sorting(void **state)
+{
+    struct fc_rng rng;
+    (void)state;
+    fc_rng_seed(&rng, 8);
+    for (size_t n = 1; n <= 40; n++)
+        for (size_t rank = 0; rank < n; rank++) {
+            double x[N_MAX], y[N_MAX], z[N_MAX];
+            draw(&rng, x, n, (unsigned)(n + rank) % 4);
+            memcpy(y, x, sizeof x);
+            memcpy(z, x, sizeof x);
+            double median = fc_median_in_place(x, n);
+            assert_true(fc_select(y, n, rank) == x[rank]);
+            assert_true(near(fc_select_median(z, n), median));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +292,7 @@ int main(void)
         cmocka_unit_test(precision_is_half_width_over_median),
         cmocka_unit_test(huge_values_do_not_overflow),
         cmocka_unit_test(sorted_form_agrees),
+        cmocka_unit_test(selection_agrees_with_sorting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,9 @@ static void test_suspects_of_fixtures(void **state)
         {"pair-floor-of-one-node", "pair.bw n3 2"},
         {"pair-floor-of-two-nodes", "pair.bw n1 0\npair.bw n2 1"},
         {"pair-floor-of-all", ""},
+        {"pair-slow-leaf-switch-inferred-from-latencies",
+         "pair.bw n4 3\npair.bw n5 4\npair.bw n6 5"},
+        {"pair-slow-uplink-of-a-leaf-switch", ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -76,6 +79,26 @@ static void test_suspects_of_fixtures(void **state)
         lines_free(&want);
         fc_journal_text_free(&journal);
     }
+}
+
+/* Pairs are measured again alone, and with nodes that nothing is held against. */
+static void test_how_pairs_are_measured_again(void **state)
+{
+    struct fc_journal_text journal = fixture_journal("pair-slow-not-retested");
+    json_t *answer = NULL, *partner;
+    struct fc_error err = {""};
+    size_t i;
+    (void)state;
+    assert_int_equal(fc_judge_suspects(&journal, &answer, &err), FC_OK);
+    const json_t *one = json_array_get(json_object_get(answer, "suspects"), 0);
+    const json_t *partners = json_object_get(one, "partners");
+    assert_string_equal(text_of(one, "node"), "n3");
+    assert_int_equal(json_integer_value(json_object_get(one, "concurrency")), 1);
+    assert_int_equal(json_array_size(partners), 3);
+    json_array_foreach(partners, i, partner)
+        assert_string_not_equal(json_string_value(partner), "n3");
+    json_decref(answer);
+    fc_journal_text_free(&journal);
 }
 
 static void test_no_journal(void **state)
@@ -165,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_suspects_of_fixtures),
+        cmocka_unit_test(test_how_pairs_are_measured_again),
         cmocka_unit_test(test_no_journal),
         cmocka_unit_test(test_merge_of_parts_is_the_whole),
         cmocka_unit_test(test_merge_knows_twins_by_source),
