@@ -12,8 +12,9 @@
  * two, or when at least three meet in it and that is far beyond chance; a larger part
  * when they are nine tenths. Of a switch the links that cross its border count, since
  * those inside may be well; where there are but two switches the inside must be bad as
- * well, else both are as likely. The part with most goes first, of equals the smallest,
- * and the next is looked for among the links that are left. What is left then are links.
+ * well, else both are as likely. The part with most goes first, of equals the
+ * smallest, and the next is looked for among the links that are left. What is left then
+ * are links.
  * When that takes more than half of the members, or more than half of the links that
  * are left are bad, all together are to blame. Two members cannot be told apart: their
  * link is.

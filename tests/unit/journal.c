@@ -288,7 +288,7 @@ static void counts_damaged_lines(void **state)
     fc_journal_text_free(&text);
 }
 
-/* Lists that are long are text, and only of matrix lines; the rest is as JSON has it. */
+/* Long lists are text, and only those of matrix lines; the rest is as JSON has it. */
 static void long_lists_of_matrix_lines_stay_text(void **state)
 {
     const struct folder *f = *state;

@@ -328,7 +328,7 @@ static void test_lines_that_are_no_text(void **state)
     free(line);
 }
 
-/* A matrix line whose list of pairs is `entry` many times, so that it is read as text. */
+/* A matrix line with a list of `entry` many times, so that it is read as text. */
 static const char *judge_list(const char *key, const char *entry, const char *end)
 {
     enum { TIMES = 20000 };
