@@ -418,3 +418,36 @@ bool fc_culprit_explains(const struct fc_arena *a, const struct fc_culprit *c,
     bool from = fc_culprit_has(a, c, l->from), to = fc_culprit_has(a, c, l->to);
     return from && to ? c->inside : (from && c->sends) || (to && c->receives);
 }
+
+/* Where the link from one to the other is; a->links: nowhere. */
+static size_t find_link(const struct fc_arena *a, uint32_t from, uint32_t to)
+{
+    size_t low = 0, high = a->links;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const struct fc_link *l = &a->link[mid];
+        if (l->from < from || (l->from == from && l->to < to))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    bool there = low < a->links && a->link[low].from == from && a->link[low].to == to;
+    return there ? low : a->links;
+}
+
+size_t fc_culprit_next(const struct fc_arena *a, const struct fc_culprit *c, size_t at)
+{
+    if (c->kind == FC_CULPRIT_LINK) {
+        /* A link's member comes before the other. */
+        size_t way[] = {find_link(a, c->member, c->other),
+                        find_link(a, c->other, c->member)};
+        for (size_t i = 0; i < 2; i++)
+            if (way[i] >= at && way[i] < a->links &&
+                fc_culprit_explains(a, c, &a->link[way[i]]))
+                return way[i];
+        return SIZE_MAX;
+    }
+    while (at < a->links && !fc_culprit_explains(a, c, &a->link[at]))
+        at++;
+    return at < a->links ? at : SIZE_MAX;
+}

@@ -93,7 +93,9 @@ struct fc_ev_pair {
 /* One way of a pair; all of them in the order of who sends to whom. */
 struct fc_ev_way {
     double bw, latency; /* of the pair; NaN: none, or its state is not ok */
-    uint32_t way;       /* 2 * the index of its pair, + 1 for b to a */
+    uint32_t back : 1;  /* b to a */
+    uint32_t again : 1; /* of an attempt beyond the first */
+    uint32_t pair : 30; /* index */
     uint32_t from,
         to;         /* node * rails + rail; inside a node places in fc_evidence.rank */
     uint32_t arena; /* index into fc_evidence.arena */
@@ -152,7 +154,6 @@ struct fc_evidence {
     size_t ways;
     struct fc_ev_arena *arena; /* between nodes first, then by node; by metric */
     size_t arenas;
-    int attempts;           /* the last attempt of any pair */
     size_t rails;           /* NICs of a node, at least 1 */
     uint32_t *leaf;         /* [nodes * rails]: leaf switch of the NIC, or NO_LEAF */
     const char **leaf_name; /* [leaves], sorted */

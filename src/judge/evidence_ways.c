@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_PAIRS = 1 << 30 };
+
 struct sorting {
     const struct fc_evidence *ev;
     struct fc_ev_way *way, *other; /* [ways], the latter is scratch */
@@ -17,7 +19,7 @@ struct sorting {
 static const struct fc_ev_pair *pair_of(const struct sorting *s,
                                         const struct fc_ev_way *way)
 {
-    return &s->ev->pair[way->way / 2];
+    return &s->ev->pair[way->pair];
 }
 
 static uint32_t nic(const struct fc_evidence *ev, uint32_t node, int rail)
@@ -37,9 +39,18 @@ static void make_ways(const struct fc_evidence *ev, struct fc_ev_way *out)
                             : nic(ev, p->b_node, r->peer_rail);
         bool ok = p->state == FC_EV_OK;
         double latency = ok ? p->latency : (double)NAN;
-        uint32_t way = (uint32_t)(2 * i);
-        *out++ = (struct fc_ev_way){ok ? p->bw_ab : latency, latency, way, a, b, 0};
-        *out++ = (struct fc_ev_way){ok ? p->bw_ba : latency, latency, way + 1, b, a, 0};
+        struct fc_ev_way way = {.bw = ok ? p->bw_ab : latency,
+                                .latency = latency,
+                                .again = r->attempt > 1,
+                                .pair = (uint32_t)i & (MOST_PAIRS - 1),
+                                .from = a,
+                                .to = b};
+        *out++ = way;
+        way.bw = ok ? p->bw_ba : latency;
+        way.back = 1;
+        way.from = b;
+        way.to = a;
+        *out++ = way;
     }
 }
 
@@ -188,13 +199,11 @@ static bool number_leaves(struct fc_evidence *ev)
 static void count_rails(struct fc_evidence *ev)
 {
     size_t rails = 1;
-    ev->attempts = 1;
     for (size_t i = 0; i < ev->rounds; i++) {
         const struct fc_ev_round *r = &ev->round[i];
         int most = r->rail > r->peer_rail ? r->rail : r->peer_rail;
         if (most >= (int)rails)
             rails = (size_t)most + 1;
-        ev->attempts = r->attempt > ev->attempts ? r->attempt : ev->attempts;
     }
     ev->rails = rails;
 }
@@ -210,7 +219,8 @@ bool fc_ev_sort_ways(struct fc_evidence *ev)
     s.other = malloc((s.ways + 1) * sizeof *s.other);
     s.metric = metric;
     size_t metrics = number_metrics(ev, metric);
-    bool ok = s.way && s.other && metrics && number_leaves(ev);
+    bool ok = ev->pairs < MOST_PAIRS && s.way && s.other && metrics;
+    ok = ok && number_leaves(ev);
     if (ok)
         make_ways(ev, s.way);
     ok = ok && sort_by(&s, to_key, ends) && sort_by(&s, from_key, ends);

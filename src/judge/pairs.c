@@ -61,15 +61,14 @@ static int by_told_key(const void *pa, const void *pb)
 static bool read_way(const struct fc_evidence *ev, const struct fc_ev_way *way,
                      enum fc_pairs_of of, struct fc_link *out)
 {
-    const struct fc_ev_pair *p = &ev->pair[way->way / 2];
-    *out = (struct fc_link){.equal = (double)NAN, .pair = p};
-    out->again = ev->attempts > 1 && ev->round[p->round].attempt > 1;
+    const struct fc_ev_pair *p = &ev->pair[way->pair];
+    *out = (struct fc_link){.equal = (double)NAN, .pair = p, .again = way->again};
     if (of == FC_PAIRS_BW || of == FC_PAIRS_LATENCY) {
         out->value = of == FC_PAIRS_BW ? way->bw : 1.0 / way->latency;
         return isfinite(out->value);
     }
     if (of == FC_PAIRS_WRONG)
-        out->bad = (way->way % 2 ? p->wrong_ba : p->wrong_ab) > 0;
+        out->bad = (way->back ? p->wrong_ba : p->wrong_ab) > 0;
     else
         out->bad = p->state == FC_EV_FAILED && p->wrong_ab <= 0 && p->wrong_ba <= 0;
     return out->bad || p->state != FC_EV_UNMEASURED;
@@ -105,7 +104,7 @@ static bool take_told(struct builder *b, const struct key *key)
         if (order < 0 && (b->next == 0 || by_key(&t->key, &t[-1].key) != 0))
             push(b, &t->key,
                  (struct fc_link){.equal = (double)NAN,
-                                  .record = t->record,
+                                  .record = (uint32_t)(t->record - b->ev->record) + 1,
                                   .bad = true,
                                   .again = t->record->attempt > 1});
     }

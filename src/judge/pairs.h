@@ -48,16 +48,16 @@ enum fc_pairs_of {
 };
 
 struct fc_link {
-    uint32_t from, to;                 /* indices of members in the arena */
-    double value;                      /* NaN where there is none */
-    double equal;                      /* what its equals reach; NaN: not looked at */
-    const struct fc_ev_pair *pair;     /* NULL: known by a record alone */
-    const struct fc_ev_record *record; /* that says it is bad; NULL: none */
-    bool bad;
-    bool mild;  /* bad only as one of many: no fault of the link alone */
-    bool near;  /* not bad, but speaks against the same parts as if it were */
-    bool skip;  /* not looked at */
-    bool again; /* measured in an attempt beyond the first */
+    uint32_t from, to;             /* indices of members in the arena */
+    double value;                  /* NaN where there is none */
+    double equal;                  /* what its equals reach; NaN: not looked at */
+    const struct fc_ev_pair *pair; /* NULL: known by a record alone */
+    uint32_t record; /* index + 1 of the record that says it is bad; 0: none */
+    bool bad : 1;
+    bool mild : 1;  /* bad only as one of many: no fault of the link alone */
+    bool near : 1;  /* not bad, but speaks against the same parts as if it were */
+    bool skip : 1;  /* not looked at */
+    bool again : 1; /* measured in an attempt beyond the first */
 };
 
 struct fc_member {
@@ -67,9 +67,9 @@ struct fc_member {
 };
 
 struct fc_arena {
-    size_t node;        /* whose ranks are the members; FC_NONE: NICs are */
-    const char *metric; /* of the bandwidths */
-    struct fc_link *link;
+    size_t node;          /* whose ranks are the members; FC_NONE: NICs are */
+    const char *metric;   /* of the bandwidths */
+    struct fc_link *link; /* by sender, then receiver */
     size_t links;
     struct fc_member *member; /* by node, then id */
     size_t members;
@@ -170,6 +170,10 @@ bool fc_pairs_mark_deeper(struct fc_arena *arena, const struct fc_blame *blame,
 /* True when the link is one of the bad ones that it explains. */
 bool fc_culprit_explains(const struct fc_arena *arena, const struct fc_culprit *culprit,
                          const struct fc_link *link);
+/* The next such link from `at` on, its index; SIZE_MAX: no more. The arena's links are
+ * sorted by sender, then receiver. */
+size_t fc_culprit_next(const struct fc_arena *arena, const struct fc_culprit *culprit,
+                       size_t at);
 /* True when the member belongs to the part that is to blame. */
 bool fc_culprit_has(const struct fc_arena *arena, const struct fc_culprit *culprit,
                     uint32_t member);

@@ -31,9 +31,9 @@ static const double link_drop = 0.10, link_drop_few = 0.20;
 struct study {
     struct fc_arena *arena;
     double least;
-    double *share;       /* [links]: of what its equals reach */
-    double *x, *scratch; /* [links] */
-    bool *out;           /* [members]: no longer part of the yardstick */
+    double *share; /* [links]: of what its equals reach */
+    double *x;     /* [links], scratch */
+    bool *out;     /* [members]: no longer part of the yardstick */
 };
 
 static uint32_t end_of(const struct fc_link *l, int role)
@@ -46,15 +46,14 @@ static bool measured(const struct study *s, const struct fc_link *l)
     return !s->out[l->from] && !s->out[l->to] && !l->bad;
 }
 
-/* Of s->x[0..count), count > 0. */
+/* Of s->x[0..count), which is spoilt; count > 0. */
 static void centre_of(const struct study *s, size_t count, double *centre,
                       double *scale)
 {
     *centre = fc_select_median(s->x, count);
     for (size_t i = 0; i < count; i++)
-        s->scratch[i] = fabs(s->x[i] - *centre);
-    *scale =
-        fmax(normal_mad * fc_select_median(s->scratch, count) / *centre, scale_min);
+        s->x[i] = fabs(s->x[i] - *centre);
+    *scale = fmax(normal_mad * fc_select_median(s->x, count) / *centre, scale_min);
 }
 
 /* The links without `member` (SIZE_MAX: all that are measured). */
@@ -341,9 +340,8 @@ bool fc_pairs_mark_slow(const struct fc_evidence *ev, struct fc_arena *a, double
                       .least = least,
                       .share = malloc((room + 1) * sizeof *s.share),
                       .x = malloc((room + 1) * sizeof *s.x),
-                      .scratch = malloc((room + 1) * sizeof *s.scratch),
                       .out = calloc(a->members + 1, sizeof *s.out)};
-    ok = s.share && s.x && s.scratch && s.out && fc_pairs_set_equals(ev, a, few);
+    ok = s.share && s.x && s.out && fc_pairs_set_equals(ev, a, few);
     for (size_t i = 0; ok && i < a->links; i++)
         s.share[i] = a->link[i].value / a->link[i].equal;
     if (ok && few)
@@ -356,7 +354,6 @@ bool fc_pairs_mark_slow(const struct fc_evidence *ev, struct fc_arena *a, double
     }
     free(s.share);
     free(s.x);
-    free(s.scratch);
     free(s.out);
     return ok;
 }

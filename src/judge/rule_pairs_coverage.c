@@ -150,7 +150,7 @@ static const struct fc_ev_pair *newest(const struct fc_evidence *ev, size_t *i)
     while (*i < ev->ways && ev->way[*i].arena == first->arena &&
            ev->way[*i].from == first->from && ev->way[*i].to == first->to)
         way = &ev->way[(*i)++];
-    return first->from < first->to ? &ev->pair[way->way / 2] : NULL;
+    return first->from < first->to ? &ev->pair[way->pair] : NULL;
 }
 
 static void check_values(const struct fc_case *c)
