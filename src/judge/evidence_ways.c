@@ -14,6 +14,8 @@ struct sorting {
     struct fc_ev_way *way, *other; /* [ways], the latter is scratch */
     size_t ways;
     const uint32_t *metric; /* [rounds]: number of its metric */
+    size_t metrics;
+    bool inside; /* some pair is of two ranks of a node */
 };
 
 static const struct fc_ev_pair *pair_of(const struct sorting *s,
@@ -98,12 +100,12 @@ static bool sort_by(struct sorting *s, key_of_way *key, size_t bound)
     return true;
 }
 
-/* What changes of arena there are in what is sorted. */
+/* Where arenas begin in what is sorted. */
 static bool number_arenas(const struct sorting *s, struct fc_evidence *ev)
 {
     uint32_t last_metric = 0, last_inside = 0;
-    size_t room = 0;
-    for (size_t i = 0; i < s->ways; i++) {
+    size_t room = 0, ways = s->metrics == 1 && !s->inside ? s->ways > 0 : s->ways;
+    for (size_t i = 0; i < ways; i++) {
         uint32_t metric = metric_key(s, &s->way[i]);
         uint32_t inside = inside_key(s, &s->way[i]);
         if (i == 0 || metric != last_metric || inside != last_inside) {
@@ -218,15 +220,19 @@ bool fc_ev_sort_ways(struct fc_evidence *ev)
     s.way = malloc((s.ways + 1) * sizeof *s.way);
     s.other = malloc((s.ways + 1) * sizeof *s.other);
     s.metric = metric;
-    size_t metrics = number_metrics(ev, metric);
-    bool ok = ev->pairs < MOST_PAIRS && s.way && s.other && metrics;
+    s.metrics = number_metrics(ev, metric);
+    for (size_t i = 0; i < ev->pairs && !s.inside; i++)
+        s.inside = ev->pair[i].a_node == ev->pair[i].b_node;
+    bool ok = ev->pairs < MOST_PAIRS && s.way && s.other && s.metrics;
     ok = ok && number_leaves(ev);
     if (ok)
         make_ways(ev, s.way);
     ok = ok && sort_by(&s, to_key, ends) && sort_by(&s, from_key, ends);
-    if (metrics > 1)
-        ok = ok && sort_by(&s, metric_key, metrics);
-    ok = ok && sort_by(&s, inside_key, ev->nodes + 1) && number_arenas(&s, ev);
+    if (s.metrics > 1)
+        ok = ok && sort_by(&s, metric_key, s.metrics);
+    if (s.inside)
+        ok = ok && sort_by(&s, inside_key, ev->nodes + 1);
+    ok = ok && number_arenas(&s, ev);
     free(s.other);
     free(metric);
     ev->way = s.way;

@@ -56,6 +56,16 @@ static void centre_of(const struct study *s, size_t count, double *centre,
     *scale = fmax(normal_mad * fc_select_median(s->x, count) / *centre, scale_min);
 }
 
+/* As many of s->x[0..count) as know a spread well enough, evenly taken. */
+static size_t thin_out(const struct study *s, size_t count)
+{
+    enum { PLENTY = 1 << 16 };
+    size_t step = count / PLENTY + 1, kept = 0;
+    for (size_t i = 0; i < count; i += step)
+        s->x[kept++] = s->x[i];
+    return kept;
+}
+
 /* The links without `member` (SIZE_MAX: all that are measured). */
 static size_t gather_others(const struct study *s, size_t member)
 {
@@ -268,7 +278,7 @@ static bool mark_among_many(struct study *s, struct fc_pairs_level *level)
     size_t bound, leaves = count_leaves(s->arena, &bound);
     double middle, spread;
     struct lists l;
-    centre_of(s, gather_others(s, SIZE_MAX), &middle, &spread);
+    centre_of(s, thin_out(s, gather_others(s, SIZE_MAX)), &middle, &spread);
     bool ok = true;
     if (leaves >= leaves_least) {
         ok = lists_open(s, bound, &l);
@@ -300,7 +310,7 @@ static void mark_links(struct study *s, struct fc_pairs_level *level)
     double centre;
     if (count == 0)
         return;
-    centre_of(s, count, &centre, &level->scale);
+    centre_of(s, thin_out(s, count), &centre, &level->scale);
     double least = a->members <= FC_PAIRS_FEW ? link_drop_few : link_drop;
     least = fmax(least, tiny_drop(a->members));
     least = fmax(fmax(s->least, least), link_scales * level->scale);
@@ -317,10 +327,12 @@ static void mark_links(struct study *s, struct fc_pairs_level *level)
     level->top = centre;
     for (size_t i = 0; i < a->links; i++)
         s->x[i] = s->share[i];
-    double best = fc_select(s->x, a->links, a->links - 1 - a->links / 10);
+    count = thin_out(s, a->links);
+    double best = fc_select(s->x, count, count - 1 - count / 10);
     for (count = 0, low = 0; low < a->links; low++)
         if (measured(s, &a->link[low]))
             s->x[count++] = a->link[low].value;
+    count = thin_out(s, count);
     level->centre = count ? fc_select_median(s->x, count) : (double)NAN;
     level->top = level->centre * best / centre;
 }
