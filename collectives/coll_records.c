@@ -27,6 +27,8 @@ uint64_t fc_coll_received(enum fc_coll op, uint64_t bytes, int n)
     case FC_COLL_ALL_GATHER:
     case FC_COLL_ALLTOALL:
         return bytes / (uint64_t)n * (uint64_t)(n - 1);
+    case FC_COLL_REDUCE_SCATTER:
+        return bytes / (uint64_t)n;
     default:
         return 0;
     }
@@ -69,6 +71,7 @@ void fc_coll_note_own(void *arg)
     r.reason = result->own_error.text;
     r.path = r.path_how = NULL; /* not known before the point has ended */
     enum fc_status status = fc_sink_add(step->run->sink, &r, &err);
+    step->told = true;
     if (status != FC_OK)
         step->noted = status;
 }
@@ -109,8 +112,8 @@ enum fc_status fc_coll_note_group(const struct fc_coll_step *step, struct fc_err
     struct metric_name name = metric(step->point.op, "time");
     struct fc_record r = base_record(step, name.s);
     fc_sampler_summary(time, &r.value);
-    r.wrong = result->wrong;
     r.status = result->worst;
+    r.wrong = r.status == FC_OK || r.status == FC_WRONG ? result->wrong : -1;
     if (r.status != FC_OK)
         r.reason = r.status == FC_UNSUPPORTED ? result->own_error.text
                    : r.status == FC_WRONG     ? "wrong results; see the ranks' records"

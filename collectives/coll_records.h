@@ -23,7 +23,8 @@ struct fc_coll_step {
     double *rate;  /* [FC_SAMPLES_MAX] */
     double copy_s; /* the limit's copy; NaN: none bounds the operation */
     int attempt;
-    enum fc_status noted; /* whether fc_coll_note_own could */
+    bool told;            /* fc_coll_note_own has told of this placement */
+    enum fc_status noted; /* whether it could */
 };
 
 /* Bytes that every rank receives at least, of a message of `bytes`; 0 where ranks

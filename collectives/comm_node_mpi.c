@@ -70,6 +70,12 @@ static bool is_aborted(const struct corner *corner)
     return atomic_load_explicit(&corner->aborted, memory_order_relaxed) != 0;
 }
 
+static void node_abort(struct fc_comm *comm)
+{
+    struct node_comm *c = node_of(comm);
+    atomic_store_explicit(&c->corner[c->local]->aborted, 1, memory_order_relaxed);
+}
+
 /* All ranks of the node have come here; FC_FAILED when one has aborted. */
 static enum fc_status meet(struct node_comm *c, struct fc_error *err)
 {
@@ -149,8 +155,11 @@ static enum fc_status all_reduce_piece(struct node_comm *c,
             memcpy(slot(c, c->local) + p.at, send + p.at, p.bytes);
     }
     enum fc_status status = meet(c, err);
-    if (status == FC_OK && c->local < c->parts)
+    if (status == FC_OK && c->local < c->parts) {
         status = make_part(c, a, send, part_of(bytes, c->local, c->parts), err);
+        if (status != FC_OK) /* the others of this node wait for it */
+            node_abort(&c->base);
+    }
     if (status == FC_OK)
         status = meet(c, err);
     for (int i = 0; i < c->parts && status == FC_OK; i++) {
@@ -260,12 +269,6 @@ static enum fc_status node_barrier(struct fc_comm *comm, struct fc_error *err)
     return fc_mpi_status(MPI_Barrier(c->all), "MPI_Barrier", err);
 }
 
-static void node_abort(struct fc_comm *comm)
-{
-    struct node_comm *c = node_of(comm);
-    atomic_store_explicit(&c->corner[c->local]->aborted, 1, memory_order_relaxed);
-}
-
 static const char *node_algorithm(const struct fc_comm *comm, enum fc_coll op)
 {
     const struct node_comm *c = (const struct node_comm *)(const void *)comm;
@@ -335,10 +338,19 @@ static int find_ranks(struct node_comm *c, int node)
     return sharing == c->local_size ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
+/* Where a corner begins in the memory that MPI gave, which has whatever alignment.
+ * Every process maps that memory at a multiple of a page, so all find the same place.
+ */
+static struct corner *corner_in(void *segment)
+{
+    uintptr_t at = (uintptr_t)segment;
+    return (struct corner *)((at + LINE - 1) / LINE * LINE);
+}
+
 /* The shared window; each rank makes its own corner, in memory near it. */
 static int map_corners(struct node_comm *c)
 {
-    size_t bytes = sizeof(struct corner) + SLOTS * c->slot_bytes;
+    size_t bytes = sizeof(struct corner) + SLOTS * c->slot_bytes + LINE;
     MPI_Info info = MPI_INFO_NULL;
     void *own = NULL;
     MPI_Info_create(&info);
@@ -357,7 +369,7 @@ static int map_corners(struct node_comm *c)
         int unit;
         void *at = NULL;
         code = MPI_Win_shared_query(c->window, i, &size, &unit, &at);
-        c->corner[i] = at;
+        c->corner[i] = corner_in(at);
     }
     return code;
 }

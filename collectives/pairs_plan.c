@@ -3,6 +3,8 @@
 
 #include "core/clock.h"
 
+#include <stdlib.h>
+
 enum {
     ALL_UP_TO = 64,   /* members of which every pair is measured */
     ROUNDS_ABOVE = 3, /* random ones: the relabelled circle's first */
@@ -63,8 +65,43 @@ double fc_pairs_plan_s(const struct fc_pairs_plan *plan)
     return plan->budget_ns && s > budget ? budget : s;
 }
 
+/* count[round]: pairs of two suspects in it; the largest of them. Walks the suspects,
+ * of whom there are few, through the rounds. */
+static uint32_t count_meetings(const struct fc_schedule *schedule, const bool *suspect,
+                               uint32_t *count)
+{
+    uint32_t most = 0;
+    for (uint32_t a = 0; a < schedule->n; a++)
+        for (uint32_t round = 0; suspect[a] && round < schedule->rounds; round++) {
+            int64_t b = fc_schedule_partner(schedule, round, a);
+            count[round] += b > (int64_t)a && suspect[b];
+            most = count[round] > most ? count[round] : most;
+        }
+    return most;
+}
+
+enum fc_status fc_pairs_plan_order(const struct fc_pairs_plan *plan,
+                                   const struct fc_schedule *schedule,
+                                   const bool *suspect, uint32_t *out,
+                                   struct fc_error *err)
+{
+    uint32_t *count = calloc(plan->all + 1, sizeof *count), done = 0;
+    if (!count)
+        return fc_fail(err, FC_NOMEM, "out of memory for the order of the rounds");
+    for (uint32_t wanted = count_meetings(schedule, suspect, count) + 1; wanted-- > 0;)
+        for (uint32_t i = 0; i < plan->all; i++) {
+            uint32_t round = fc_pairs_plan_round(plan, i);
+            if (count[round] == wanted)
+                out[done++] = round;
+        }
+    free(count);
+    return FC_OK;
+}
+
 uint32_t fc_pairs_plan_round(const struct fc_pairs_plan *plan, uint32_t i)
 {
+    if (plan->order)
+        return plan->order[i];
     return (uint32_t)(((uint64_t)plan->start + i) % plan->all);
 }
 

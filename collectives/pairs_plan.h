@@ -8,13 +8,15 @@
 
 #include "collectives/pairs.h"
 #include "core/run.h"
+#include "core/schedule.h"
 
 enum { FC_PAIRS_BLOCK_MAX = 8 };
 
 struct fc_pairs_plan {
-    uint32_t rounds;    /* that are walked */
-    uint32_t all;       /* of the whole schedule */
-    uint32_t start;     /* the first of them; the walk wraps around */
+    uint32_t rounds;       /* that are walked */
+    uint32_t all;          /* of the whole schedule */
+    uint32_t start;        /* the first of them; the walk wraps around */
+    const uint32_t *order; /* [all] the rounds in another order; borrowed; NULL: none */
     uint64_t budget_ns; /* for all of them; 0: none, the user asked for these rounds */
     struct fc_pair_plan pair;
 };
@@ -23,6 +25,14 @@ struct fc_pairs_plan {
  * walk come first. */
 struct fc_pairs_plan fc_pairs_plan(const struct fc_settings *settings, uint32_t members,
                                    int attempt);
+/* The order in which a retest should walk: first the rounds in which suspects meet each
+ * other, those with most such pairs in front, since a link whose two ends are suspects
+ * is itself one; the rest as the plan says. `suspect`: [schedule->n]; `out`:
+ * [plan->all]. FC_NOMEM. */
+enum fc_status fc_pairs_plan_order(const struct fc_pairs_plan *plan,
+                                   const struct fc_schedule *schedule,
+                                   const bool *suspect, uint32_t *out,
+                                   struct fc_error *err) FC_MUST_USE;
 /* What it will take, seconds. */
 double fc_pairs_plan_s(const struct fc_pairs_plan *plan);
 /* The schedule's round that is walked as number `i`. */

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@ struct end {
     char dir[320];             /* of the two counters */
     const char *rx, *tx;       /* their files */
     double unit;               /* bytes a count */
-    bool verbs, physical;
+    bool verbs, physical, loopback;
+    bool over_verbs;  /* IPoIB: its bytes move the port's counters as well */
     double rate_GBps; /* NaN: not known */
     double begin, moved;
 };
@@ -76,6 +78,8 @@ static void add_net(struct fc_path_watch *watch, const char *class, const char *
     snprintf(end.name, sizeof end.name, "%.39s", name);
     snprintf(end.dir, sizeof end.dir, "%.300s/statistics", net);
     end.physical = is_physical(net);
+    end.loopback = strcmp(name, "lo") == 0;
+    end.over_verbs = read_number(net, "type") == ARPHRD_INFINIBAND;
     double mbit = end.physical ? read_number(net, "speed") : (double)NAN;
     end.rate_GBps = mbit > 0 ? mbit / 8e3 : (double)NAN;
     add(watch, &end);
@@ -179,33 +183,59 @@ void fc_path_begin(struct fc_path_watch *watch)
         watch->end[i].begin = count(&watch->end[i]);
 }
 
-/* What moved a share of the payload that chance does not explain: a payload may be
- * spread over several rails. */
-static bool carried(const struct end *end, double payload, bool verbs, bool physical)
+/* Which counters are looked at. */
+enum kind { LOOPBACK, INTERFACES, REAL_INTERFACES, OVER_VERBS, PORTS };
+
+static bool is_kind(const struct end *end, enum kind kind)
 {
-    return end->verbs == verbs && end->physical >= physical &&
-           end->moved >= payload / 16;
+    switch (kind) {
+    case LOOPBACK:
+        return end->loopback;
+    case INTERFACES:
+        return !end->verbs;
+    case REAL_INTERFACES:
+        return !end->verbs && end->physical;
+    case OVER_VERBS:
+        return end->over_verbs;
+    case PORTS:
+        break;
+    }
+    return end->verbs;
 }
 
-/* The parts of one kind that together moved the payload; false when they did not. */
-static bool describe(const struct fc_path_watch *watch, double payload, bool verbs,
-                     bool physical, struct fc_path *out)
+static const struct end *busiest(const struct fc_path_watch *watch, enum kind kind,
+                                 const bool *taken)
+{
+    const struct end *best = NULL;
+    for (size_t i = 0; i < watch->ends; i++) {
+        const struct end *end = &watch->end[i];
+        if (!taken[i] && is_kind(end, kind) && end->moved > 0 &&
+            (!best || end->moved > best->moved))
+            best = end;
+    }
+    return best;
+}
+
+/* The fewest parts of a kind that together moved the payload, the busiest first: what
+ * moved less beside them is other traffic. False when all of them did not. */
+static bool carried(const struct fc_path_watch *watch, double payload, enum kind kind,
+                    struct fc_path *out)
 {
     double moved = 0, rate = 0;
     char names[100] = "";
-    for (size_t i = 0; i < watch->ends; i++) {
-        const struct end *end = &watch->end[i];
+    bool taken[ENDS_MAX] = {false};
+    while (moved < payload) {
+        const struct end *end = busiest(watch, kind, taken);
         size_t used = strlen(names);
-        if (!carried(end, payload, verbs, physical))
-            continue;
+        if (!end)
+            return false;
+        taken[end - watch->end] = true;
         moved += end->moved;
         rate += end->physical ? end->rate_GBps : (double)NAN;
         snprintf(names + used, sizeof names - used, "%s%s", used ? " and " : "",
                  end->name);
     }
-    if (!(moved >= payload))
-        return false;
-    snprintf(out->name, sizeof out->name, verbs ? "verbs" : "sockets");
+    snprintf(out->name, sizeof out->name, kind == PORTS ? "verbs" : "sockets");
     snprintf(out->how, sizeof out->how, "%s moved %.3g MB for %.3g MB of payload",
              names, moved / 1e6, payload / 1e6);
     out->link_GBps = rate;
@@ -218,8 +248,28 @@ static void unknown(struct fc_path *out, const char *how)
     snprintf(out->how, sizeof out->how, "%s", how);
 }
 
-void fc_path_end(struct fc_path_watch *watch, uint64_t payload_bytes, bool one_kernel,
-                 struct fc_path *out)
+/* Between machines, or between a lab's nodes. A bond and the interface below it count
+ * the same bytes: the real one counts. */
+static bool find_carrier(const struct fc_path_watch *watch, double payload,
+                         struct fc_path *out)
+{
+    struct fc_path ports = *out;
+    if (carried(watch, payload, OVER_VERBS, out))
+        return true;
+    bool sockets = carried(watch, payload, REAL_INTERFACES, out) ||
+                   carried(watch, payload, INTERFACES, out);
+    bool verbs = carried(watch, payload, PORTS, &ports);
+    if (verbs && sockets) {
+        *out = (struct fc_path){.link_GBps = (double)NAN};
+        unknown(out, "interfaces and RDMA ports both moved the payload");
+    } else if (verbs) {
+        *out = ports;
+    }
+    return verbs || sockets;
+}
+
+void fc_path_end(struct fc_path_watch *watch, uint64_t payload_bytes,
+                 enum fc_path_span span, struct fc_path *out)
 {
     double payload = (double)payload_bytes;
     *out = (struct fc_path){.link_GBps = (double)NAN};
@@ -229,16 +279,17 @@ void fc_path_end(struct fc_path_watch *watch, uint64_t payload_bytes, bool one_k
         unknown(out, "too few bytes to tell from other traffic");
         return;
     }
-    /* A bond and the interface below it count the same bytes: the real one counts. */
-    if (describe(watch, payload, true, false, out) ||
-        describe(watch, payload, false, true, out) ||
-        describe(watch, payload, false, false, out))
+    if (span == FC_PATH_NODE ? carried(watch, payload, LOOPBACK, out)
+                             : find_carrier(watch, payload, out))
         return;
-    if (!one_kernel) {
+    if (span == FC_PATH_FABRIC) {
         unknown(out, "no interface or port moved the payload");
         return;
     }
     snprintf(out->name, sizeof out->name, "shared memory");
     snprintf(out->how, sizeof out->how,
-             "one kernel, and no interface or port moved %.3g MB", payload / 1e6);
+             span == FC_PATH_NODE
+                 ? "one node, and its loopback moved less than %.3g MB"
+                 : "one kernel, and no interface or port moved %.3g MB",
+             payload / 1e6);
 }

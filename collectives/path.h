@@ -2,11 +2,12 @@
 /* What carried the bytes: read from the counters of this node's network interfaces and
  * RDMA ports before and after, since only a counter that moved proves a path.
  *
- * "sockets": network interfaces moved at least the payload; "verbs": RDMA ports did;
- * "shared memory": no counter moved by the payload, and all ranks run on one kernel.
- * Anything else, and payloads too small to tell from other traffic, is "unknown".
- * Collective: no (each rank reads its own node's counters). Refuses to know: MPI, what
- * was sent, records.
+ * "sockets": network interfaces moved at least the payload; "verbs": RDMA ports did,
+ * and no interface on top of them; "shared memory": no counter that could have carried
+ * it moved by the payload, and all ranks run on one kernel. Anything else is "unknown":
+ * payloads too small to tell from other traffic, and interfaces and ports that both
+ * moved as much. Collective: no (each rank reads its own node's counters). Refuses to
+ * know: MPI, what was sent, records.
  */
 #ifndef FC_COLLECTIVES_PATH_H
 #define FC_COLLECTIVES_PATH_H
@@ -30,6 +31,18 @@ struct fc_path {
 
 struct fc_path_watch;
 
+/* How far apart the ranks are: it says which counters can have carried the bytes. */
+enum fc_path_span {
+    FC_PATH_NODE,   /* one node: sockets go through the loopback, and nothing else */
+    FC_PATH_KERNEL, /* several nodes of a lab, on one kernel */
+    FC_PATH_FABRIC, /* several machines */
+};
+
+static inline enum fc_path_span fc_path_span(bool one_node, bool one_kernel)
+{
+    return one_node ? FC_PATH_NODE : one_kernel ? FC_PATH_KERNEL : FC_PATH_FABRIC;
+}
+
 /* `root` is "" on a real machine (tests have a tree of their own). Ownership:
  * fc_path_close. */
 enum fc_status fc_path_open(const char *root, struct fc_path_watch **out,
@@ -41,7 +54,7 @@ void fc_path_close(struct fc_path_watch *watch);
 void fc_path_begin(struct fc_path_watch *watch);
 /* Reads them again. `payload_bytes`: the least that must have gone in and out of this
  * node (on one kernel: between its ranks) since fc_path_begin. */
-void fc_path_end(struct fc_path_watch *watch, uint64_t payload_bytes, bool one_kernel,
-                 struct fc_path *out);
+void fc_path_end(struct fc_path_watch *watch, uint64_t payload_bytes,
+                 enum fc_path_span span, struct fc_path *out);
 
 #endif

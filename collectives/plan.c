@@ -77,7 +77,9 @@ uint64_t fc_coll_next_size(const struct fc_coll_series *series, uint64_t bytes)
     double next = (double)bytes * series->factor;
     uint64_t rounded =
         next >= (double)series->max_bytes ? series->max_bytes : (uint64_t)next & ~3ULL;
-    return rounded > bytes ? rounded : bytes + 4;
+    if (rounded <= bytes)
+        rounded = bytes + 4;
+    return rounded < series->max_bytes ? rounded : series->max_bytes;
 }
 
 unsigned fc_coll_count_sizes(const struct fc_coll_series *series)

@@ -18,6 +18,7 @@
 
 #include "collectives/coll_records.h"
 #include "collectives/plan.h"
+#include "collectives/verify.h"
 #include "core/clock.h"
 #include "core/units.h"
 
@@ -27,6 +28,10 @@
 
 /* Below this a message's time is latency, and a copy says nothing about it. */
 #define LIMIT_FROM_BYTES ((uint64_t)1 << 20)
+#define LIMIT_SECONDS 0.25 /* a copy's samples, at the most twice that */
+
+/* A retest takes three times the samples. */
+enum { RETEST_FACTOR = 3, SAMPLES_ROOM = RETEST_FACTOR * FC_SAMPLES_MAX };
 
 struct state {
     struct fc_sweep_buffers buffers;
@@ -97,6 +102,20 @@ static uint64_t room(const struct fc_run *run)
     return largest > least ? largest : least;
 }
 
+/* The copies that limits are made of: each size from LIMIT_FROM_BYTES on, of operations
+ * that have such a limit. */
+static double limits_s(const struct fc_coll_stage *stage,
+                       const struct fc_coll_series *series)
+{
+    double seconds = 0;
+    for (uint64_t bytes = series->min_bytes; bytes;
+         bytes = fc_coll_next_size(series, bytes))
+        if (stage->one_node &&
+            fc_coll_received(series->op, bytes, 2) >= LIMIT_FROM_BYTES)
+            seconds += LIMIT_SECONDS;
+    return seconds;
+}
+
 static double cost_s(const struct fc_run *run)
 {
     struct fc_coll_stage stage[STAGES_MAX];
@@ -107,7 +126,7 @@ static double cost_s(const struct fc_run *run)
     for (int k = 0; k < stages; k++) {
         size_t n = fc_coll_plan(run->settings, main[k], series);
         for (size_t i = 0; i < n; i++)
-            seconds += series[i].seconds;
+            seconds += series[i].seconds + limits_s(&stage[k], &series[i]);
     }
     return seconds;
 }
@@ -135,9 +154,9 @@ static enum fc_status setup(struct fc_run *run, void **out_state, struct fc_erro
     if (!s)
         return fc_fail(err, FC_NOMEM, "out of memory for the collectives probe");
     *out_state = s;
-    s->rate = calloc(FC_SAMPLES_MAX, sizeof *s->rate);
+    s->rate = calloc(SAMPLES_ROOM, sizeof *s->rate);
     enum fc_status status =
-        s->rate ? fc_sampler_open(&s->result.time_s, FC_SAMPLES_MIN, FC_SAMPLES_MAX,
+        s->rate ? fc_sampler_open(&s->result.time_s, FC_SAMPLES_MIN, SAMPLES_ROOM,
                                   FC_SAMPLES_TOLERANCE, 0, err)
                 : fc_fail(err, FC_NOMEM, "out of memory for the collectives probe");
     if (status == FC_OK)
@@ -170,6 +189,9 @@ static enum fc_status copy_limit(struct fc_coll_step *step, struct state *s,
     if (status == FC_OK && s->result.worst == FC_OK && step->run->sharers <= 1 &&
         bytes >= LIMIT_FROM_BYTES)
         step->copy_s = copy.min;
+    step->told = false;
+    if (status == FC_OK && stage->group.comm && s->result.own_status != FC_OK)
+        fc_coll_note_own(step);
     return status;
 }
 
@@ -180,6 +202,7 @@ static enum fc_status measure_placement(struct fc_coll_step *step, struct state 
     struct fc_comm *comm = step->stage->group.comm;
     char name[64];
     step->noted = FC_OK;
+    step->told = false;
     enum fc_status status = fc_sweep_point(run, &step->stage->group, &step->point,
                                            &s->buffers, s->watch, &s->result, err);
     if (status != FC_OK)
@@ -187,7 +210,8 @@ static enum fc_status measure_placement(struct fc_coll_step *step, struct state 
     /* What this rank cannot note down must not keep it from the agreement. */
     if (comm && comm->rank == 0)
         step->noted = fc_coll_note_group(step, err);
-    if (comm && s->result.own_status == FC_WRONG)
+    if (comm && !step->told && s->result.own_status != FC_OK &&
+        s->result.own_status != FC_UNSUPPORTED)
         fc_coll_note_own(step);
     snprintf(name, sizeof name, "%s %s", fc_coll_name(step->point.op),
              fc_format_size(fc_point_bytes(&step->point, comm ? comm->size : 1)).s);
@@ -228,6 +252,18 @@ static enum fc_status run_series(struct fc_run *run, struct state *s,
     return status;
 }
 
+/* A result that rounding may change is no test of it: not measured. The same on all
+ * ranks. */
+static bool is_exact(const struct fc_run *run, const struct fc_coll_series *series)
+{
+    struct fc_verify v = {.op = series->op,
+                          .dtype = series->dtype,
+                          .redop = series->redop,
+                          .size = run->rte->size};
+    struct fc_error unused;
+    return fc_verify_possible(&v, &unused) == FC_OK;
+}
+
 static enum fc_status probe_run(struct fc_run *run, void *state,
                                 const struct fc_focus *focus, struct fc_error *err)
 {
@@ -239,7 +275,9 @@ static enum fc_status probe_run(struct fc_run *run, void *state,
     for (int k = 0; k < stages && status == FC_OK; k++) {
         size_t n = fc_coll_plan(run->settings, main[k], series);
         for (size_t i = 0; i < n && status == FC_OK; i++)
-            status = run_series(run, state, &stage[k], &series[i], focus->attempt, err);
+            if (is_exact(run, &series[i]))
+                status =
+                    run_series(run, state, &stage[k], &series[i], focus->attempt, err);
     }
     return status;
 }

@@ -30,6 +30,7 @@ struct state {
     int *rank_of; /* [members] */
     bool *active; /* [members] to be measured: in a retest the suspects */
     struct fc_schedule schedule;
+    uint32_t *order; /* [schedule.rounds] of a retest */
     void *send, *recv;
     size_t room;
     struct fc_stream *stream;
@@ -104,6 +105,8 @@ static enum fc_status setup(struct fc_run *run, void **out_state, struct fc_erro
         return fc_fail(err, FC_NOMEM, "out of memory for the pairs probe");
     choose_members(run->rte, s);
     enum fc_status status = fc_schedule_open(&s->schedule, s->members, run->seed, err);
+    if (status == FC_OK && !(s->order = calloc(s->members + 1, sizeof *s->order)))
+        status = fc_fail(err, FC_NOMEM, "out of memory for the pairs probe");
     return status == FC_OK && s->me >= 0 ? open_buffers(run->device, s, err) : status;
 }
 
@@ -121,6 +124,7 @@ static void teardown(struct fc_run *run, void *state)
     if (s->stream)
         dev->ops->stream_close(dev, s->stream);
     fc_schedule_close(&s->schedule);
+    free(s->order);
     free(s->rank_of);
     free(s->active);
     free(s);
@@ -210,8 +214,8 @@ static void measure_pair(struct walk *w, uint32_t round, int64_t peer,
     fc_watchdog_push(run->watchdog, name, FC_WAIT_COLLECTIVE, run->settings->work_ns);
     fc_path_begin(s->watch);
     fc_pair_measure(&pair, &plan, &result);
-    fc_path_end(s->watch, result.payload,
-                run->one_kernel || run->rte->place[peer_rank].node == run->rte->node,
+    bool one_node = run->rte->place[peer_rank].node == run->rte->node;
+    fc_path_end(s->watch, result.payload, fc_path_span(one_node, run->one_kernel),
                 &path);
     fc_watchdog_pop(run->watchdog);
     *out = entry_of(&result, peer, &path);
@@ -295,6 +299,11 @@ static enum fc_status probe_run(struct fc_run *run, void *state,
     status = fc_rte_agree(run->rte, "pairs", status, err);
     if (status == FC_OK)
         status = choose_active(&w, &all, err);
+    if (status == FC_OK && !all) {
+        status = fc_pairs_plan_order(&w.plan, &s->schedule, s->active, s->order, err);
+        w.plan.order = s->order;
+        status = fc_rte_agree(run->rte, "order of pairs", status, err);
+    }
     if (status == FC_OK)
         status = walk(&w, err);
     /* Some pairs measured again are no new word on all of them. */

@@ -28,7 +28,9 @@ struct bench {
     uint64_t operations;  /* done since the path is watched */
     char name[64];
     enum fc_status (*timed)(struct bench *b, struct fc_error *err);
-    bool verified; /* the copy has no need of it */
+    bool verified;   /* the copy has no need of it */
+    bool impossible; /* for the group: none of its ranks takes part */
+    bool comm_dead;
 };
 
 /* What each rank tells the others after a batch. */
@@ -176,39 +178,6 @@ static enum fc_status run_copy(struct bench *b, struct fc_error *err)
                           b->bytes, err);
 }
 
-/* One sample: prepare, barrier, timed section, verify. */
-static enum fc_status sample(struct bench *b, double *out_s, struct fc_error *err)
-{
-    struct fc_run *run = b->run;
-    struct fc_comm *comm = b->group->comm;
-    enum fc_status status = FC_OK;
-    if (b->verified) {
-        fc_watchdog_push(run->watchdog, "fill the buffers", FC_WAIT_LOCAL,
-                         run->settings->work_ns);
-        status = prepare(b, err);
-        fc_watchdog_pop(run->watchdog);
-    }
-    if (status != FC_OK)
-        return status;
-    fc_watchdog_push(run->watchdog, b->name, FC_WAIT_COLLECTIVE,
-                     run->settings->work_ns);
-    status = comm->ops->barrier_spin(comm, err);
-    uint64_t start = fc_now_ns();
-    if (status == FC_OK)
-        status = b->timed(b, err);
-    uint64_t end = fc_now_ns();
-    fc_watchdog_pop(run->watchdog);
-    b->operations += b->slices;
-    *out_s = (double)(end - start) / 1e9 / (double)b->slices;
-    if (status != FC_OK || !b->verified)
-        return status;
-    fc_watchdog_push(run->watchdog, "verify the results", FC_WAIT_LOCAL,
-                     run->settings->work_ns);
-    status = verify(b, err);
-    fc_watchdog_pop(run->watchdog);
-    return status;
-}
-
 static void keep_first(struct fc_point_result *result, enum fc_status status,
                        const struct fc_error *why)
 {
@@ -218,28 +187,60 @@ static void keep_first(struct fc_point_result *result, enum fc_status status,
     }
 }
 
-/* The operation of this rank did not work: the others may hang in it for ever. */
-static bool is_dead(const struct bench *b)
+static void on_device(struct bench *b, const char *name,
+                      enum fc_status (*step)(struct bench *, struct fc_error *))
 {
-    return b->result->own_status != FC_OK && b->result->own_status != FC_WRONG;
+    struct fc_error why = {""};
+    fc_watchdog_push(b->run->watchdog, name, FC_WAIT_LOCAL, b->run->settings->work_ns);
+    keep_first(b->result, step(b, &why), &why);
+    fc_watchdog_pop(b->run->watchdog);
 }
 
+static bool device_ok(const struct bench *b)
+{
+    return b->result->own_status == FC_OK || b->result->own_status == FC_WRONG;
+}
+
+/* One sample: prepare, barrier, timed section, verify. A rank whose device fails still
+ * takes part in what the others wait for; only a communicator that fails leaves them.
+ */
+static void sample(struct bench *b, double *out_s)
+{
+    struct fc_run *run = b->run;
+    struct fc_comm *comm = b->group->comm;
+    struct fc_error why = {""};
+    if (b->verified && device_ok(b))
+        on_device(b, "fill the buffers", prepare);
+    fc_watchdog_push(run->watchdog, b->name, FC_WAIT_COLLECTIVE,
+                     run->settings->work_ns);
+    enum fc_status status = comm->ops->barrier_spin(comm, &why);
+    b->comm_dead = status != FC_OK;
+    uint64_t start = fc_now_ns();
+    if (status == FC_OK) {
+        status = b->timed(b, &why);
+        b->comm_dead = status != FC_OK && b->timed == run_collective;
+    }
+    uint64_t end = fc_now_ns();
+    fc_watchdog_pop(run->watchdog);
+    keep_first(b->result, status, &why);
+    b->operations += b->slices;
+    *out_s = (double)(end - start) / 1e9 / (double)b->slices;
+    if (b->verified && device_ok(b))
+        on_device(b, "verify the results", verify);
+}
+
+/* The operation of this rank did not work: the others may hang in it for ever. */
 static void tell_dead(struct bench *b)
 {
-    if (is_dead(b) && b->result->own_status != FC_UNSUPPORTED && b->point->failed)
+    if (b->comm_dead && b->result->own_status != FC_UNSUPPORTED && b->point->failed)
         b->point->failed(b->point->arg);
 }
 
 /* A batch on this rank. A wrong result does not end it: the other ranks go on too. */
 static void run_batch(struct bench *b, struct report *mine)
 {
-    for (int s = 0; s < BATCH; s++) {
-        struct fc_error why = {""};
-        enum fc_status status = sample(b, &mine->sample_s[s], &why);
-        keep_first(b->result, status, &why);
-        if (status != FC_OK && status != FC_WRONG)
-            break;
-    }
+    for (int s = 0; s < BATCH && !b->comm_dead; s++)
+        sample(b, &mine->sample_s[s]);
     mine->status = (int32_t)b->result->own_status;
     mine->wrong = (int64_t)b->result->own_wrong;
 }
@@ -308,21 +309,18 @@ static void end_path(struct bench *b, struct fc_path_watch *watch)
         b->group->comm->size < 2)
         return;
     double payload = least_share(b) * (double)b->bytes * (double)b->operations;
-    fc_path_end(watch, (uint64_t)payload,
-                b->run->one_kernel || b->group->scope == FC_SCOPE_NODE, path);
+    bool one_node = b->group->scope == FC_SCOPE_NODE || b->run->rte->nodes == 1;
+    fc_path_end(watch, (uint64_t)payload, fc_path_span(one_node, b->run->one_kernel),
+                path);
 }
 
 /* Samples that are not counted: connections are made, pages and caches warmed. */
 static void warm_up(struct bench *b)
 {
     double unused;
-    struct fc_error why = {""};
     int times = b->point->warm_up > 1 ? b->point->warm_up : 1;
-    enum fc_status status = FC_OK;
-    for (int i = 0; i < times && (status == FC_OK || status == FC_WRONG); i++) {
-        status = sample(b, &unused, &why);
-        keep_first(b->result, status, &why);
-    }
+    for (int i = 0; i < times && !b->comm_dead; i++)
+        sample(b, &unused);
     tell_dead(b);
 }
 
@@ -337,12 +335,13 @@ static void check_possible(struct bench *b)
                          fc_coll_name(b->point->op));
     else if (b->verified)
         status = fc_verify_possible(&b->verify, &why);
+    b->impossible = status != FC_OK;
     keep_first(b->result, status, &why);
 }
 
 static bool takes_part(const struct bench *b)
 {
-    return b->group->comm && !is_dead(b);
+    return b->group->comm && !b->impossible && !b->comm_dead;
 }
 
 static enum fc_status measure(struct bench *b, struct fc_path_watch *watch,

@@ -3,8 +3,8 @@
 
 #include "core/rng.h"
 
-/* The largest z and k of a TERMS pattern. */
-enum { Z_MAX = 4, K_MAX = 5 };
+/* The largest z, and the range of k, of a TERMS pattern. */
+enum { Z_MAX = 4, K_MIN = 2, K_MAX = 5 };
 
 static size_t larger_blocks(const struct fc_verify *v)
 {
@@ -45,12 +45,23 @@ static int base_scale(const struct fc_verify *v)
     return most <= exact_up_to(v->dtype, v->redop);
 }
 
+/* An average is n times the mark, over n: exact where that product is, which it is not
+ * of many ranks in types of few bits. */
 enum fc_status fc_verify_possible(const struct fc_verify *v, struct fc_error *err)
 {
-    if (!fc_coll_reduces(v->op) || v->redop != FC_REDOP_AVG ||
-        v->dtype != FC_DTYPE_INT8 || v->size * K_MAX <= 127)
+    bool exact = true;
+    if (!fc_coll_reduces(v->op) || v->redop != FC_REDOP_AVG || base_scale(v))
         return FC_OK;
-    return fc_fail(err, FC_UNSUPPORTED, "int8 avg over %d ranks overflows", v->size);
+    for (int k = K_MIN; k <= K_MAX; k++) {
+        double sum = (double)v->size * k;
+        if (v->dtype == FC_DTYPE_INT8)
+            exact = exact && sum <= 127;
+        if (v->dtype == FC_DTYPE_BF16)
+            exact = exact && fc_bf16_value(fc_bf16_from(sum)) == sum;
+    }
+    return exact ? FC_OK
+                 : fc_fail(err, FC_UNSUPPORTED, "%s avg over %d ranks is not exact",
+                           fc_dtype_name(v->dtype), v->size);
 }
 
 /* What `rank` contributes to a reduction. */

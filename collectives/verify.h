@@ -28,7 +28,8 @@ struct fc_verify {
 /* Elements from one slice to the next. */
 size_t fc_verify_stride(const struct fc_verify *v);
 
-/* FC_UNSUPPORTED where results cannot be exact: int8 averages of many ranks. */
+/* FC_UNSUPPORTED where results cannot be exact: int8 and bf16 averages of many ranks.
+ */
 enum fc_status fc_verify_possible(const struct fc_verify *v,
                                   struct fc_error *err) FC_MUST_USE;
 

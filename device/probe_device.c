@@ -113,14 +113,19 @@ int fc_probe_device_n(int cores)
 
 /* An eighth of what is available at most; halved to fit, so that equal nodes with
  * slightly different room still measure the same. */
-static size_t array_bytes(const struct bench *b)
+static size_t array_bytes(const struct fc_device_info *info, double smaller)
 {
-    uint64_t cache = b->dev.info.cache_bytes, room = b->dev.info.memory_bytes / 8;
+    uint64_t cache = info->cache_bytes, room = info->memory_bytes / 8;
     uint64_t bytes = 4 * cache > 64 * MIB ? 4 * cache : 64 * MIB;
-    bytes = (uint64_t)((double)bytes / shrink(b->run)) / MIB * MIB;
+    bytes = (uint64_t)((double)bytes / smaller) / MIB * MIB;
     while (room && bytes > MIB && 2 * bytes > room)
         bytes = bytes / 2 / MIB * MIB;
     return bytes < MIB ? MIB : bytes;
+}
+
+size_t fc_probe_device_bytes(const struct fc_device_info *info)
+{
+    return array_bytes(info, 1.0);
 }
 
 static int product_n(const struct bench *b)
@@ -370,8 +375,9 @@ static enum fc_status memory_trial(struct bench *b, enum fc_dtype unused,
                                    struct fc_error *err)
 {
     (void)unused;
-    struct fc_copy_work work = {
-        .dev = &b->dev, .bytes = array_bytes(b), .seed = fc_rng_at(b->run->seed, 1)};
+    struct fc_copy_work work = {.dev = &b->dev,
+                                .bytes = array_bytes(&b->dev.info, shrink(b->run)),
+                                .seed = fc_rng_at(b->run->seed, 1)};
     struct fc_trial trial;
     struct naming naming = {
         .metric = {"device.stream_peak", "device.mem_bw"},

@@ -10,6 +10,8 @@ PKG_CHECK_MODULES([INIH], [inih], [],
   [AC_MSG_ERROR([inih not found (Debian: libinih-dev)])])
 PKG_CHECK_MODULES([XXHASH], [libxxhash], [],
   [AC_MSG_ERROR([xxhash not found (Debian: libxxhash-dev)])])
+PKG_CHECK_MODULES([LIBXML2], [libxml-2.0 >= 2.9], [],
+  [AC_MSG_ERROR([libxml2 >= 2.9 not found (Debian: libxml2-dev)])])
 PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.1], [],
   [AC_MSG_ERROR([hwloc >= 2.1 not found (Debian: libhwloc-dev)])])
 fc_hwloc_version=`$PKG_CONFIG --modversion hwloc`
@@ -20,6 +22,7 @@ PKG_CHECK_MODULES([MPI], [ompi-c], [fc_mpi_version=`$PKG_CONFIG --modversion omp
   [AC_MSG_ERROR([Open MPI not found (Debian: libopenmpi-dev; elsewhere set PKG_CONFIG_PATH to the folder of ompi-c.pc)])])
 FC_SYSTEM_INCLUDES([MPI_CFLAGS])
 FC_SYSTEM_INCLUDES([HWLOC_CFLAGS])
+FC_SYSTEM_INCLUDES([LIBXML2_CFLAGS])
 FC_SYSTEM_INCLUDES([OPENBLAS_CFLAGS])
 AC_SEARCH_LIBS([pthread_create], [pthread])
 AC_SEARCH_LIBS([dlopen], [dl])

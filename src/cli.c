@@ -16,6 +16,12 @@ static const struct fc_command commands[] = {
     {"judge", "judge RUN... [options]", "judge a run again from its journal",
      fc_cmd_judge},
     {"report", "report RUN [options]", "render a run's report", fc_cmd_report},
+    {"bench", "bench WHAT [options]", "measure one thing, in nccl-tests' columns",
+     fc_cmd_bench},
+    {"topo", "topo [options]", "show what a node is made of, and what is near what",
+     fc_cmd_topo},
+    {"facts", "facts [-o FILE]", "write what only root can read, for a prolog",
+     fc_cmd_facts},
     {"list", "list [options]", "show probes, metrics, checks and floors", fc_cmd_list},
     {NULL, NULL, NULL, NULL},
 };
@@ -92,7 +98,9 @@ int fc_cli_main(int argc, char **argv, const struct fc_backends *backends)
     struct fc_error err = {""};
     const struct fc_command *command = find(argv[1]);
     if (!command) {
-        fc_fail(&err, FC_USAGE, "unknown command '%.60s' (run, judge, report, list)",
+        fc_fail(&err, FC_USAGE,
+                "unknown command '%.60s' (run, judge, report, bench, topo, facts, "
+                "list)",
                 argv[1]);
         print_error("", &err, launch.rank);
         return FC_EXIT_USAGE;

@@ -26,6 +26,12 @@ enum fc_status fc_cmd_report(const struct fc_backends *, int, char **, int *,
                              struct fc_error *);
 enum fc_status fc_cmd_list(const struct fc_backends *, int, char **, int *,
                            struct fc_error *);
+enum fc_status fc_cmd_bench(const struct fc_backends *, int, char **, int *,
+                            struct fc_error *);
+enum fc_status fc_cmd_facts(const struct fc_backends *, int, char **, int *,
+                            struct fc_error *);
+enum fc_status fc_cmd_topo(const struct fc_backends *, int, char **, int *,
+                           struct fc_error *);
 enum fc_status fc_cmd_worker(const struct fc_backends *, int, char **, int *,
                              struct fc_error *);
 

@@ -40,17 +40,16 @@ static enum fc_status note_trouble(struct fc_session *s, struct fc_error *err)
     char message[1024];
     snprintf(message, sizeof message, "%.500s; the journal went on in %.400s", trouble,
              fc_journal_path(s->run.journal));
-    json_t *o = json_object();
-    json_object_set_new(o, "time", json_string(fc_timestamp_now().text));
-    json_object_set_new(o, "kind", json_string("journal"));
-    json_object_set_new(o, "node", json_string(fc_run_node(&s->run)));
-    json_object_set_new(o, "rank", json_integer(0));
-    json_object_set_new(o, "phase", json_string(""));
-    json_object_set_new(o, "what", json_string("write the journal"));
-    json_object_set_new(o, "wait", json_string("none"));
-    json_object_set_new(o, "message", json_string(message));
     fprintf(stderr, "fabricheck run: %s\n", message);
-    return fc_journal_line(s->run.journal, fc_line("event", o), err);
+    char *line = fc_event_line(&(struct fc_event){.kind = "journal",
+                                                  .node = fc_run_node(&s->run),
+                                                  .rank = 0,
+                                                  .phase = "",
+                                                  .what = "write the journal",
+                                                  .wait = "none",
+                                                  .seconds = -1,
+                                                  .message = message});
+    return fc_journal_line(s->run.journal, line, err);
 }
 
 /* The journal's own folder, which is another than s->dir after a rescue. */
@@ -180,16 +179,16 @@ static void note_silent(struct fc_session *s, int rank)
     char message[128];
     struct fc_error err;
     snprintf(message, sizeof message, "rank %d left no trace when the run ended", rank);
-    json_t *o = json_object();
-    json_object_set_new(o, "time", json_string(fc_timestamp_now().text));
-    json_object_set_new(o, "kind", json_string("silent"));
-    json_object_set_new(o, "node", json_string(rte->node_name[rte->place[rank].node]));
-    json_object_set_new(o, "rank", json_integer(rank));
-    json_object_set_new(o, "phase", json_string(""));
-    json_object_set_new(o, "what", json_string(""));
-    json_object_set_new(o, "wait", json_string("none"));
-    json_object_set_new(o, "message", json_string(message));
-    if (fc_journal_line(s->run.journal, fc_line("event", o), &err) != FC_OK)
+    char *line =
+        fc_event_line(&(struct fc_event){.kind = "silent",
+                                         .node = rte->node_name[rte->place[rank].node],
+                                         .rank = rank,
+                                         .phase = "",
+                                         .what = "",
+                                         .wait = "none",
+                                         .seconds = -1,
+                                         .message = message});
+    if (fc_journal_line(s->run.journal, line, &err) != FC_OK)
         say(&err);
 }
 

@@ -107,6 +107,12 @@ static void choose_dir(struct fc_session *s)
         snprintf(s->dir, sizeof s->dir, "fabricheck-%s", fc_timestamp_compact().text);
 }
 
+static enum fc_status open_seed(struct fc_session *s, struct fc_error *err)
+{
+    s->run.seed = fc_now_ns();
+    return fc_rte_bcast(s->run.rte, "seed", &s->run.seed, sizeof s->run.seed, 0, err);
+}
+
 static enum fc_status open_journal(struct fc_session *s, struct fc_error *err)
 {
     struct fc_rte *rte = s->run.rte;
@@ -118,10 +124,8 @@ static enum fc_status open_journal(struct fc_session *s, struct fc_error *err)
     status = fc_rte_agree(rte, "output folder", status, err);
     if (status == FC_OK)
         status = fc_rte_bcast(rte, "output folder", s->dir, sizeof s->dir, 0, err);
-    if (status == FC_OK) {
-        s->run.seed = fc_now_ns();
-        status = fc_rte_bcast(rte, "seed", &s->run.seed, sizeof s->run.seed, 0, err);
-    }
+    if (status == FC_OK)
+        status = open_seed(s, err);
     if (status == FC_OK)
         fc_watchdog_attach(s->run.watchdog, rte->rank, fc_run_node(&s->run),
                            s->run.sink, s->run.journal, s->dir);
@@ -213,8 +217,11 @@ static enum fc_status open_aware(struct fc_session *s, int color, struct fc_comm
     if (status != FC_UNSUPPORTED)
         return status;
     json_object_set_new(s->control, "no_shared_memory", json_string(err->text));
+    fc_watchdog_push(s->run.watchdog, "give shared memory back", FC_WAIT_COLLECTIVE,
+                     s->settings.work_ns);
     if (*out)
         (*out)->ops->close(*out);
+    fc_watchdog_pop(s->run.watchdog);
     *out = NULL;
     return FC_OK;
 }
@@ -235,6 +242,23 @@ static enum fc_status open_comms(struct fc_session *s, struct fc_error *err)
     return status;
 }
 
+/* What a failed start leaves to say and to do, on all ranks. */
+static void abandon(struct fc_session *s, enum fc_status status,
+                    const struct fc_error *err)
+{
+    if (status == FC_LOST && s->run.watchdog)
+        fc_watchdog_end(s->run.watchdog, err->text);
+    /* Before MPI runs nothing can be agreed: who fails alone speaks for itself. */
+    if (status != FC_USAGE && !s->run.rte && s->launch.rank != 0)
+        fc_log(FC_LOG_QUIET, "rank %d could not start: %s", s->launch.rank, err->text);
+    /* All ranks have agreed on it and rank 0 will say why: no other word is needed,
+     * also from those that the launcher ends because rank 0 was faster. */
+    if (s->run.watchdog)
+        fc_watchdog_done(s->run.watchdog,
+                         status == FC_USAGE ? FC_EXIT_USAGE : FC_EXIT_INCONCLUSIVE);
+    fc_session_close(s);
+}
+
 enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
 {
     enum fc_status status = open_process(s, err);
@@ -248,19 +272,27 @@ enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
         status = open_device(s, err);
     if (status == FC_OK)
         status = open_comms(s, err);
-    if (status == FC_LOST && s->run.watchdog)
-        fc_watchdog_end(s->run.watchdog, err->text);
-    /* Before MPI runs nothing can be agreed: who fails alone speaks for itself. */
-    if (status != FC_OK && status != FC_USAGE && !s->run.rte && s->launch.rank != 0)
-        fc_log(FC_LOG_QUIET, "rank %d could not start: %s", s->launch.rank, err->text);
-    if (status != FC_OK) {
-        /* All ranks have agreed on it and rank 0 will say why: no other word is needed,
-         * also from those that the launcher ends because rank 0 was faster. */
-        if (s->run.watchdog)
-            fc_watchdog_done(s->run.watchdog,
-                             status == FC_USAGE ? FC_EXIT_USAGE : FC_EXIT_INCONCLUSIVE);
-        fc_session_close(s);
-    }
+    if (status != FC_OK)
+        abandon(s, status, err);
+    return status;
+}
+
+enum fc_status fc_session_open_bench(struct fc_session *s, struct fc_error *err)
+{
+    enum fc_status status = open_process(s, err);
+    if (status == FC_OK)
+        status = open_mpi(s, err);
+    if (status == FC_OK)
+        status = open_seed(s, err);
+    if (status == FC_OK)
+        fc_watchdog_attach(s->run.watchdog, s->run.rte->rank, fc_run_node(&s->run),
+                           NULL, NULL, NULL);
+    if (status == FC_OK)
+        status = open_device(s, err);
+    if (status == FC_OK)
+        status = open_comms(s, err);
+    if (status != FC_OK)
+        abandon(s, status, err);
     return status;
 }
 
@@ -269,15 +301,15 @@ void fc_session_close(struct fc_session *s)
     struct fc_run *run = &s->run;
     struct fc_comm *comms[] = {run->node_aware, run->world_aware, run->leaders,
                                run->node, run->world};
+    /* Freeing communicators and MPI_Finalize wait for the other ranks. */
+    if (run->watchdog)
+        fc_watchdog_push(run->watchdog, "end of MPI", FC_WAIT_COLLECTIVE,
+                         s->settings.work_ns);
     for (size_t i = 0; i < sizeof comms / sizeof *comms; i++)
         if (comms[i])
             comms[i]->ops->close(comms[i]);
     if (run->device)
         run->device->ops->close(run->device);
-    /* MPI_Finalize waits for the other ranks: watched like every wait. */
-    if (run->watchdog)
-        fc_watchdog_push(run->watchdog, "MPI_Finalize", FC_WAIT_COLLECTIVE,
-                         s->settings.work_ns);
     fc_log_set_who(NULL, -1);
     fc_rte_close(run->rte);
     fc_watchdog_close(run->watchdog);

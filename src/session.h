@@ -29,6 +29,11 @@ struct fc_session {
  * status is the same on all ranks. Collective: yes. */
 enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err) FC_MUST_USE;
 
+/* The same for a bench: no profile, no folder, no journal; nothing is written, also
+ * when a deadline passes. Collective: yes. */
+enum fc_status fc_session_open_bench(struct fc_session *s,
+                                     struct fc_error *err) FC_MUST_USE;
+
 /* Ends MPI and frees everything. Collective: yes. */
 void fc_session_close(struct fc_session *s);
 

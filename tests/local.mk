@@ -40,6 +40,7 @@ clean-local:
 	rm -rf tests/locale
 
 FC_UNIT = \
+	tests/unit/bench_table \
 	tests/unit/blame \
 	tests/unit/config \
 	tests/unit/control \
@@ -73,6 +74,8 @@ FC_UNIT = \
 	tests/unit/schedule \
 	tests/unit/stats \
 	tests/unit/suspects \
+	tests/unit/topo \
+	tests/unit/topo_fuzz \
 	tests/unit/training \
 	tests/unit/units \
 	tests/unit/verify \
@@ -88,7 +91,7 @@ endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
-EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge
+EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 tests_unit_worker_SOURCES = tests/unit/worker.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
@@ -97,13 +100,14 @@ tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
 check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \
-	tests/mpi/pairs_retest tests/mpi/rte
+	tests/mpi/pairs_retest tests/mpi/rte tests/topo/hwloc_counts
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
 	tests/double/fault.c tests/double/fault.h \
 	tests/double/main.c
 FC_SHELL_TESTS = \
+	tests/cli/bench.sh \
 	tests/cli/judge.sh \
 	tests/cli/luck.sh \
 	tests/cli/usage.sh \
@@ -115,7 +119,9 @@ FC_SHELL_TESTS = \
 	tests/mpi/ranks.sh \
 	tests/mpi/rte.sh \
 	tests/mpi/shaped-link.sh \
-	tests/mpi/training.sh
+	tests/mpi/training.sh \
+	tests/topo/corpus.sh \
+	tests/topo/own.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
@@ -138,4 +144,4 @@ tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
-EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh
+EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh tests/bench/topo.sh

@@ -135,8 +135,8 @@ enum fc_status fc_facts_class(const struct fc_facts *facts, uint64_t *out_class,
 {
     /* Hardware that sets what a node can reach, and nothing that an update changes. */
     static const char *const keys[] = {
-        "cpu.model", "cpu.sockets", "cpu.cores", "cpu.threads",
-        "mem.gib",   "numa.nodes",  "gpu.count", "rdma.count",
+        "cpu.model",  "cpu.sockets", "cpu.cores",  "cpu.threads", "mem.gib",
+        "numa.nodes", "gpu.count",   "rdma.count", "topo.class",
     };
     bool any = false, good = true;
     json_t *picture = json_object();

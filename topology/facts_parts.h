@@ -24,4 +24,10 @@ void fc_facts_gpu(const struct fc_source *source, struct fc_facts *out);
 void fc_facts_rdma(const struct fc_source *source, struct fc_facts *out);
 void fc_facts_net(const struct fc_source *source, struct fc_facts *out);
 
+/* facts_topo.c: topo. */
+void fc_facts_picture(const struct fc_source *source, struct fc_facts *out);
+
+/* facts_root.c: root, from the file that `fabricheck facts` wrote. */
+void fc_facts_privileged(const struct fc_source *source, struct fc_facts *out);
+
 #endif

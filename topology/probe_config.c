@@ -179,12 +179,15 @@ static void take_line(void *arg, const char *line)
 static enum fc_status add_event(struct fc_run *run, double seconds, const char *message,
                                 struct fc_error *err)
 {
-    json_t *o =
-        json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:f, s:o}", "time",
-                  fc_timestamp_now().text, "kind", "worker", "node", fc_run_node(run),
-                  "rank", run->rte->rank, "phase", "config", "what", "facts", "wait",
-                  "local", "seconds", seconds, "message", fc_facts_string(message));
-    return fc_sink_add_line(run->sink, fc_line("event", o), err);
+    char *line = fc_event_line(&(struct fc_event){.kind = "worker",
+                                                  .node = fc_run_node(run),
+                                                  .rank = run->rte->rank,
+                                                  .phase = "config",
+                                                  .what = "facts",
+                                                  .wait = "local",
+                                                  .seconds = seconds,
+                                                  .message = message});
+    return fc_sink_add_line(run->sink, line, err);
 }
 
 /* What the worker owed when it was lost. */
@@ -276,7 +279,10 @@ static enum fc_status add_node_line(struct fc_run *run, const struct state *s,
     json_t *o = json_pack("{s:s, s:o, s:s}", "name", fc_run_node(run), "ranks", ranks,
                           "class", hex);
     if (shows_picture(run, s))
-        json_object_set_new(o, "picture", json_pack("{s:O}", "facts", picture));
+        json_object_set_new(o, "picture",
+                            json_pack("{s:O, s:O?}", "facts", picture, "topology",
+                                      json_object_get(s->node.values, "topo.picture")));
+    json_object_del(s->node.values, "topo.picture");
     return fc_sink_add_line(run->sink, fc_line("node", o), err);
 }
 

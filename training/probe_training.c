@@ -17,6 +17,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* With less of its cores a rank is held to what the rest of them could do. */
 #define CORE_SHARE_MIN 0.9
@@ -40,6 +41,10 @@ static struct fc_record base_record(const struct notes *n,
     r.params.variant = result->model.variant;
     r.params.attempt = n->attempt;
     r.bytes = (int64_t)result->gradient_bytes;
+    if (strcmp(metric, "training.comm_time") == 0 && result->own_path.name[0]) {
+        r.path = result->own_path.name;
+        r.path_how = result->own_path.how;
+    }
     return r;
 }
 
@@ -103,11 +108,11 @@ static enum fc_status add_own(struct notes *n, const struct fc_training_result *
     r.status = record_status(result->own_status);
     r.reason = result->own_status == FC_OK ? NULL : result->own_error.text;
     n->told = n->told || result->own_status != FC_OK;
-    if (value == &result->own_step_s && result->own_wrong) {
-        r.wrong = 1;
+    if (value == &result->own_step_s && result->fault.own) {
+        r.wrong = result->fault.elements;
         r.status = FC_WRONG;
-        r.reason = result->wrong_text.text;
-    } else if (value == &result->own_step_s && !result->nobody_blamed) {
+        r.reason = result->fault.text.text;
+    } else if (value == &result->own_step_s && !result->fault.nobody) {
         r.wrong = result->compared > 0 ? 0 : -1;
     }
     if (value == &result->own_compute_s) {
@@ -153,11 +158,11 @@ static enum fc_status add_group(const struct notes *n,
     if (result->worst != FC_OK) {
         r.status = FC_UNSUPPORTED;
         r.reason = "failed on a rank; see the ranks' records";
-    } else if (value == &result->step_s && result->nobody_blamed) {
-        r.wrong = 1;
+    } else if (value == &result->step_s && result->fault.nobody) {
+        r.wrong = result->fault.elements;
         r.status = FC_WRONG;
-        r.reason = result->wrong_text.text;
-    } else if (value == &result->step_s && !result->wrong) {
+        r.reason = result->fault.text.text;
+    } else if (value == &result->step_s && !result->fault.any) {
         r.wrong = 0;
     }
     return fc_sink_add(n->run->sink, &r, err);
@@ -217,7 +222,8 @@ static enum fc_status run(struct fc_run *run, void *state, const struct fc_focus
     struct notes notes = {.run = run, .attempt = focus->attempt};
     struct fc_training_watch watch = {
         .failed = note_failure, .measured = measured, .arg = &notes};
-    struct fc_training_settings settings = {.watch = &watch};
+    struct fc_training_settings settings = {.watch = &watch,
+                                            .times = focus->attempt > 1 ? 3 : 1};
     struct fc_training_result result;
     (void)state;
     enum fc_status status = fc_training_run(run, &settings, &result, err);

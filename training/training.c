@@ -4,7 +4,6 @@
 #include "core/clock.h"
 #include "core/sampler.h"
 #include "training/plan.h"
-#include "training/weights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +13,8 @@
 /* Less is noise of the clocks. */
 #define SHARE_MIN 0.01
 
-/* What a level spends on each form; at least `min` repetitions and one to warm up. */
+/* What a level spends on each form; at least `min` repetitions and one to warm up,
+ * unless that would take OVERTIME times as long. */
 static const struct effort {
     double form_s[FC_STEP_FORMS], cost_s;
     size_t min;
@@ -24,7 +24,7 @@ static const struct effort {
     [FC_LEVEL_FULL] = {{15, 15, 80}, 120, 3},
     [FC_LEVEL_SOAK] = {{15, 15, 80}, 120, 3},
 };
-enum { SAMPLES_MAX = 1000 };
+enum { SAMPLES_MAX = 1000, OVERTIME = 3 };
 
 enum sample {
     STEP,
@@ -49,7 +49,7 @@ struct report {
     double peak; /* FLOP/s, its part of shared cores */
     int64_t bad; /* the first layer with NaN or infinity; -1 */
     int32_t status;
-    int32_t late; /* its time is spent */
+    int32_t late; /* how many times its time is spent */
 };
 
 struct bench {
@@ -61,8 +61,8 @@ struct bench {
     struct fc_step step;
     struct fc_sampler sampler[SAMPLES];
     struct report mine, *all; /* [ranks] */
-    uint64_t *layer_hash;     /* [layers] this rank's */
-    uint64_t *all_hash;       /* [ranks][layers] */
+    struct fc_replicas replicas;
+    struct fc_path_watch *path;
     int64_t whole_steps;
 };
 
@@ -111,17 +111,21 @@ static size_t most_samples(const struct bench *b)
 
 static enum fc_status open_all(struct bench *b, struct fc_error *err)
 {
-    size_t ranks = (size_t)b->run->rte->size, layers = b->result->model.layers;
-    size_t most = most_samples(b), min = b->effort->min < most ? b->effort->min : most;
+    size_t ranks = (size_t)b->run->rte->size;
+    size_t most = most_samples(b), times = (size_t)b->settings->times;
+    size_t min = b->effort->min * (times > 1 ? times : 1);
+    min = min < most ? min : most;
     enum fc_status status = FC_OK;
     b->all = calloc(ranks, sizeof *b->all);
-    b->layer_hash = calloc(layers, sizeof *b->layer_hash);
-    b->all_hash = calloc(ranks * layers, sizeof *b->all_hash);
-    if (!b->all || !b->layer_hash || !b->all_hash)
+    if (!b->all)
         return fc_fail(err, FC_NOMEM, "out of memory for %zu ranks' samples", ranks);
     for (int i = 0; i < SAMPLES && status == FC_OK; i++)
         status =
             fc_sampler_open(&b->sampler[i], min, most, FC_SAMPLES_TOLERANCE, 0, err);
+    if (status == FC_OK)
+        status = fc_path_open("", &b->path, err);
+    if (status == FC_OK)
+        status = fc_replicas_open(&b->replicas, b->run, &b->step, err);
     return status == FC_OK ? fc_step_open(&b->step, err) : status;
 }
 
@@ -130,8 +134,8 @@ static void close_all(struct bench *b)
     fc_step_close(&b->step);
     for (int i = 0; i < SAMPLES; i++)
         fc_sampler_close(&b->sampler[i]);
-    free(b->all_hash);
-    free(b->layer_hash);
+    fc_replicas_close(&b->replicas);
+    fc_path_close(b->path);
     free(b->all);
     fc_buckets_close(&b->buckets);
 }
@@ -221,83 +225,22 @@ static void repeat(struct bench *b, enum fc_step_form form, bool counts)
         if (counts)
             fc_sampler_add(&b->sampler[OWN_STEP], b->mine.step_s);
         b->whole_steps++;
-        b->mine.hash = fc_weights_hash(b->step.weights, &b->result->model, &b->buckets,
-                                       b->layer_hash, &b->mine.bad);
+        b->mine.hash = fc_replicas_hash(&b->replicas, &b->mine.bad);
     }
     b->mine.status = (int32_t)b->result->own_status;
 }
 
 /* --- all ranks together --- */
 
-static void blame_nobody(struct bench *b, size_t layer, const char *what)
-{
-    struct fc_training_result *r = b->result;
-    r->wrong = r->nobody_blamed = true;
-    fc_fail(&r->wrong_text, FC_WRONG, "step %lld: %s, first in layer %zu of %zu",
-            (long long)b->whole_steps, what, layer + 1, r->model.layers);
-}
-
-/* The first layer in which two replicas, or any two when `a` is -1, differ. */
-static size_t first_difference(const struct bench *b, int a, int c)
-{
-    size_t layers = b->result->model.layers, layer = 0;
-    const uint64_t *hash = b->all_hash;
-    for (; layer + 1 < layers; layer++) {
-        uint64_t own = hash[(size_t)(a < 0 ? 0 : a) * layers + layer];
-        for (int r = a < 0 ? 1 : c; r < (a < 0 ? b->run->rte->size : c + 1); r++)
-            if (hash[(size_t)r * layers + layer] != own)
-                return layer;
-    }
-    return layer;
-}
-
-/* Collective: yes, when hashes differ, which all ranks see. */
-static enum fc_status tell_difference(struct bench *b, struct fc_error *err)
-{
-    struct fc_training_result *r = b->result;
-    struct fc_rte *rte = b->run->rte;
-    char what[120];
-    int most = fc_weights_majority(&b->all[0].hash, rte->size,
-                                   sizeof *b->all / sizeof(uint64_t));
-    enum fc_status status =
-        fc_rte_allgather(rte, "training: hashes of layers", b->layer_hash,
-                         r->model.layers * sizeof *b->layer_hash, b->all_hash, err);
-    if (status != FC_OK)
-        return status;
-    r->wrong = true;
-    if (most < 0) {
-        snprintf(what, sizeof what,
-                 rte->size == 2 ? "the weights of the two replicas differ, and two "
-                                  "cannot tell whose are wrong"
-                                : "the replicas' weights differ, and no more than half "
-                                  "of them agree");
-        blame_nobody(b, first_difference(b, -1, 0), what);
-    } else if (b->mine.hash != b->all[most].hash) {
-        r->own_wrong = true;
-        fc_fail(
-            &r->wrong_text, FC_WRONG,
-            "step %lld: rank %d's weights differ from the other replicas', first in "
-            "layer %zu of %zu",
-            (long long)b->whole_steps, rte->rank,
-            first_difference(b, most, rte->rank) + 1, r->model.layers);
-    }
-    return FC_OK;
-}
-
 static enum fc_status compare_weights(struct bench *b, struct fc_error *err)
 {
-    int ranks = b->run->rte->size;
-    bool differ = false;
-    if (b->result->wrong) /* they stay so */
+    struct fc_training_result *r = b->result;
+    if (r->fault.any) /* they stay so */
         return FC_OK;
-    b->result->compared++;
-    for (int r = 1; r < ranks; r++)
-        differ = differ || b->all[r].hash != b->all[0].hash;
-    if (differ)
-        return tell_difference(b, err);
-    if (b->all[0].bad >= 0)
-        blame_nobody(b, (size_t)b->all[0].bad, "the weights hold NaN or infinity");
-    return FC_OK;
+    r->compared++;
+    return fc_replicas_compare(&b->replicas, &b->all[0].hash,
+                               sizeof *b->all / sizeof(uint64_t), b->all[0].bad,
+                               b->whole_steps, &r->fault, err);
 }
 
 static void join(struct bench *b, enum fc_step_form form, bool counts)
@@ -338,14 +281,16 @@ static bool is_enough(const struct bench *b, enum fc_step_form form)
 {
     static const enum sample watched[] = {COMPUTE, COMM, STEP};
     const struct fc_sampler *s = &b->sampler[watched[form]];
-    bool late = false;
+    int32_t late = 0;
     if (b->result->worst != FC_OK || s->n >= s->max)
         return true;
-    if (s->n < s->min || b->settings->steps > 0)
-        return false;
     for (int r = 0; r < b->result->ranks; r++)
-        late = late || b->all[r].late;
-    return late || (form != FC_STEP_WHOLE && !fc_sampler_wants_more(s));
+        late = b->all[r].late > late ? b->all[r].late : late;
+    if (s->n < 1 || b->settings->steps > 0)
+        return false;
+    if (s->n < s->min)
+        return late >= OVERTIME;
+    return late > 0 || (form != FC_STEP_WHOLE && !fc_sampler_wants_more(s));
 }
 
 static void summarize(struct bench *b)
@@ -370,27 +315,48 @@ static void summarize(struct bench *b)
     r->jitter = r->step_s.n ? r->step_s.p99 / r->step_s.median : (double)NAN;
 }
 
+/* The least that must have gone in and out of this node: a whole message of an
+ * all-reduce; of the halves of one, a rank's shard each. */
+static void prove_path(struct bench *b, uint64_t repetitions)
+{
+    struct fc_training_result *r = b->result;
+    uint64_t each =
+        r->sharded ? 2 * r->gradient_bytes / (uint64_t)r->ranks : r->gradient_bytes;
+    fc_path_end(b->path, each * repetitions,
+                fc_path_span(b->run->rte->nodes == 1, b->run->one_kernel),
+                &r->own_path);
+}
+
 static enum fc_status run_form(struct bench *b, enum fc_step_form form,
                                struct fc_error *err)
 {
     static const char *const names[] = {"training: compute", "training: communication",
                                         "training: step"};
     const struct fc_training_watch *watch = b->settings->watch;
-    uint64_t end_ns =
-        fc_now_ns() + (uint64_t)(b->effort->form_s[form] * (double)FC_NS_PER_S);
+    uint64_t start_ns = fc_now_ns();
+    double times = b->settings->times > 1 ? b->settings->times : 1;
+    uint64_t budget_ns =
+        (uint64_t)(times * b->effort->form_s[form] * (double)FC_NS_PER_S);
     enum fc_status status = FC_OK;
     bool counts = false; /* the first repetition warms up */
+    uint64_t counted = 0;
     do {
+        counted += counts;
         repeat(b, form, counts);
-        b->mine.late = fc_now_ns() >= end_ns;
+        b->mine.late = (int32_t)((fc_now_ns() - start_ns) / budget_ns);
         status = fc_rte_allgather(b->run->rte, names[form], &b->mine, sizeof b->mine,
                                   b->all, err);
         if (status == FC_OK)
             join(b, form, counts);
         if (status == FC_OK && form == FC_STEP_WHOLE && b->result->worst == FC_OK)
             status = compare_weights(b, err);
+        /* All ranks are here: what is sent from now on is the next repetitions'. */
+        if (form == FC_STEP_COMM && !counts)
+            fc_path_begin(b->path);
         counts = true;
     } while (status == FC_OK && !is_enough(b, form));
+    if (form == FC_STEP_COMM)
+        prove_path(b, counted);
     summarize(b);
     if (status == FC_OK && watch && watch->measured)
         status = watch->measured(watch->arg, form, b->result, err);

@@ -10,9 +10,11 @@
 #ifndef FC_TRAINING_TRAINING_H
 #define FC_TRAINING_TRAINING_H
 
+#include "collectives/path.h"
 #include "core/run.h"
 #include "core/stats.h"
 #include "training/model.h"
+#include "training/replicas.h"
 #include "training/step.h"
 
 struct fc_training_result;
@@ -37,6 +39,7 @@ struct fc_training_settings {
     uint64_t bucket_bytes;
     bool sharded;
     int steps; /* repetitions of each form; 0: for a time */
+    int times; /* the level's time, so often: 3 in a retest */
     const struct fc_training_watch *watch;
 };
 
@@ -49,7 +52,9 @@ struct fc_training_result {
     double flop;             /* of one rank a step */
     int ranks;
     bool sharded;
-    const char *algorithm; /* the communicator's */
+    const char *algorithm;   /* the communicator's */
+    struct fc_path own_path; /* of the communication, as this node's counters say; its
+                                name is empty until that was measured */
     struct fc_summary step_s, compute_s, comm_s;
     struct fc_summary exposed_s; /* step less computation */
     struct fc_summary overlap; /* (computation + communication - step) / the smaller */
@@ -63,12 +68,9 @@ struct fc_training_result {
     struct fc_error own_error;
     enum fc_status worst; /* of all ranks; not FC_OK: it ended early */
 
-    int64_t compared;   /* whole steps after which weights were compared, up to the
+    int64_t compared; /* whole steps after which weights were compared, up to the
                            first that showed a fault */
-    bool wrong;         /* one did */
-    bool own_wrong;     /* this rank's weights are unlike most replicas' */
-    bool nobody_blamed; /* wrong, and the weights do not say whose fault it is */
-    struct fc_error wrong_text; /* nobody_blamed or own_wrong: step, rank, layer */
+    struct fc_replica_fault fault;
 };
 
 /* Measures. FC_USAGE: a setting makes no sense (one line that names it); FC_NOMEM: it

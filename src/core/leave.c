@@ -44,18 +44,14 @@ static void mark(const struct fc_leave *who)
 
 static char *event_line(const struct fc_leave *who, const struct fc_leave_reason *why)
 {
-    json_t *o = json_object();
-    json_object_set_new(o, "time", json_string(fc_timestamp_now().text));
-    json_object_set_new(o, "kind", json_string(why->kind));
-    json_object_set_new(o, "node", json_string(who->node));
-    json_object_set_new(o, "rank", json_integer(who->rank));
-    json_object_set_new(o, "phase", json_string(who->phase));
-    json_object_set_new(o, "what", json_string(why->what));
-    json_object_set_new(o, "wait", json_string(why->wait));
-    if (why->seconds >= 0)
-        json_object_set_new(o, "seconds", json_real(why->seconds));
-    json_object_set_new(o, "message", json_string(why->message));
-    return fc_line("event", o);
+    return fc_event_line(&(struct fc_event){.kind = why->kind,
+                                            .node = who->node,
+                                            .rank = who->rank,
+                                            .phase = who->phase,
+                                            .what = why->what,
+                                            .wait = why->wait,
+                                            .seconds = why->seconds,
+                                            .message = why->message});
 }
 
 static void say(const struct fc_leave *who, const char *text)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/record.h"
 
+#include "core/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,4 +151,20 @@ char *fc_line(const char *type, json_t *body)
     json_decref(line);
     json_decref(body);
     return text;
+}
+
+char *fc_event_line(const struct fc_event *e)
+{
+    json_t *o = json_object();
+    put_text(o, "time", fc_timestamp_now().text);
+    put_text(o, "kind", e->kind);
+    put_text(o, "node", e->node);
+    put_int(o, "rank", e->rank, -1);
+    put_text(o, "phase", e->phase);
+    put_text(o, "what", e->what);
+    put_text(o, "wait", e->wait);
+    if (e->seconds >= 0)
+        json_object_set_new(o, "seconds", json_real(e->seconds));
+    put_text(o, "message", e->message);
+    return fc_line("event", o);
 }

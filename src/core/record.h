@@ -59,6 +59,20 @@ char *fc_record_line(const struct fc_record *record);
 /* Any other line: {"type": type, …`body`}; steals the reference; malloc'd. */
 char *fc_line(const char *type, json_t *body);
 
+/* Something that happened: who, in which phase, and what is known of it. Text is
+ * borrowed and never NULL; but for `node` (NULL: the whole run). */
+struct fc_event {
+    const char *kind; /* deadline, signal, silent, worker, journal */
+    const char *node;
+    int rank; /* -1: none */
+    const char *phase, *what;
+    const char *wait; /* local, collective, control, none */
+    double seconds;   /* that it lasted; negative: does not apply */
+    const char *message;
+};
+/* Its line, with the time now; malloc'd. */
+char *fc_event_line(const struct fc_event *event);
+
 /* A real, or null where it is not finite. New reference. */
 json_t *fc_json_real(double value);
 

@@ -34,7 +34,9 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/rule_path.c \
 	src/judge/rule_peers.c \
 	src/judge/rule_right.c \
+	src/judge/rule_setup.c \
 	src/judge/rule_sweep.c \
+	src/judge/rule_topology.c \
 	src/judge/rule_training.c \
 	src/judge/rules.c src/judge/rules.h \
 	src/judge/suspects.c \

@@ -360,11 +360,30 @@ static size_t mark_below(const struct fc_evidence *ev, struct fc_arena *a, doubl
     return count;
 }
 
+/* False when bad links are so few among so many that no member stands behind them:
+ * then it is not worth the time to ask who is slow. */
+static bool any_meet(const struct fc_arena *a)
+{
+    enum { MANY_LINKS = 1 << 16, MEET = 3 };
+    if (a->links < MANY_LINKS)
+        return true;
+    size_t *bad = calloc(2 * a->members, sizeof *bad), most = 0;
+    for (size_t i = 0; bad && i < a->links; i++) {
+        size_t sent = bad[a->link[i].from] += a->link[i].bad;
+        size_t got = bad[a->members + a->link[i].to] += a->link[i].bad;
+        most = sent > most ? sent : most;
+        most = got > most ? got : most;
+    }
+    bool meet = !bad || most >= MEET;
+    free(bad);
+    return meet;
+}
+
 bool fc_pairs_mark_floor(const struct fc_evidence *ev, struct fc_arena *a, double floor,
                          int64_t from_bytes)
 {
     struct fc_pairs_level level;
-    if (mark_below(ev, a, floor, from_bytes) == 0)
+    if (mark_below(ev, a, floor, from_bytes) == 0 || !any_meet(a))
         return true;
     if (!fc_pairs_mark_slow(ev, a, FC_PAIRS_DROP, &level))
         return false;

@@ -341,6 +341,7 @@ static void compare_ranks(const struct fc_case *c, const char *metric,
 static bool is_of_group(const char *metric)
 {
     return strncmp(metric, "collective.", 11) == 0 ||
+           strncmp(metric, "pair.", 5) == 0 ||
            strcmp(metric, "training.step_time") == 0;
 }
 

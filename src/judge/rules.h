@@ -82,6 +82,24 @@ void fc_rule_differs(const struct fc_case *c);
 void fc_rule_foreign(const struct fc_case *c);
 void fc_rule_oversubscribed(const struct fc_case *c);
 void fc_rule_unreadable(const struct fc_case *c);
+/* rule_topology.c: is each part connected as its equals are? */
+void fc_rule_topo_link(const struct fc_case *c);
+void fc_rule_topo_port(const struct fc_case *c);
+void fc_rule_topo_rate(const struct fc_case *c);
+void fc_rule_topo_firmware(const struct fc_case *c);
+void fc_rule_topo_settings(const struct fc_case *c);
+void fc_rule_topo_count(const struct fc_case *c);
+/* rule_setup.c: is each node set up for what its hardware is for? */
+void fc_rule_topo_locality(const struct fc_case *c);
+void fc_rule_topo_iommu(const struct fc_case *c);
+void fc_rule_topo_acs(const struct fc_case *c);
+void fc_rule_topo_odd(const struct fc_case *c);
+void fc_rule_topo_flat(const struct fc_case *c);
+void fc_rule_setup_memlock(const struct fc_case *c);
+void fc_rule_setup_shm(const struct fc_case *c);
+void fc_rule_setup_balancing(const struct fc_case *c);
+void fc_rule_setup_nccl(const struct fc_case *c);
+void fc_rule_setup_hca(const struct fc_case *c);
 /* rule_expect.c: is all there that should be? */
 void fc_rule_nodes(const struct fc_case *c);
 void fc_rule_expect_nodes(const struct fc_case *c);

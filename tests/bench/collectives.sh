@@ -38,6 +38,10 @@ members=$(seq -f 'm%.0f' -s ' ' 16)
 for i in 1 2 3; do
     launch 16 "$here/../on-nodes" "$members" "$build/fabricheck" run -q --out "pairs-$i" \
         --probes pairs --pairs full >/dev/null || true
+    # A sweep that failed or was cut short is no fast one.
+    jq -es 'any(.type == "phase" and .name == "pairs" and .state == "end" and .status == "ok") and
+        (map(select(.type == "matrix" and .attempt == 1)) |
+         length == 15 and all(.pair | length == 8))' "pairs-$i/journal.jsonl" >/dev/null
     jq -s 'map(select(.type == "phase" and .name == "pairs" and .attempt == 1) | .time |
         sub("\\.[0-9]*Z$"; "Z") as $whole | capture("\\.(?<f>[0-9]+)Z$").f as $f |
         ($whole | fromdate) + ("0." + $f | tonumber)) | .[1] - .[0]' "pairs-$i/journal.jsonl" >>ours

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* mpiGraph's method, for comparison: for each distance D of 1..N-1 every rank sends to
  * the rank D above it and receives from the rank D below it, `window` messages at a
- * time, `times` times, all ranks in step. Prints the seconds of all distances and the
- * mean rate of a send.
+ * time, `times` times, all ranks in step. Prints the seconds of all distances first,
+ * and the mean rate of a send.
  *     mpigraph [bytes times window], by default 1048576 10 10 */
 #include <mpi.h>
 #include <stdio.h>
@@ -66,9 +66,8 @@ int main(int argc, char **argv)
         sum += shift(&s, distance);
     double seconds = MPI_Wtime() - start;
     if (s.rank == 0)
-        printf("mpigraph %d ranks %d bytes: %.3f s, %.3g GB/s a send\n", s.size,
-               s.bytes, seconds,
-               (double)(s.size - 1) * s.times * (double)room / sum / 1e9);
+        printf("%.3f s, %d ranks, %d bytes, %.3g GB/s a send\n", seconds, s.size,
+               s.bytes, (double)(s.size - 1) * s.times * (double)room / sum / 1e9);
     free(s.send);
     free(s.recv);
     return MPI_Finalize() == MPI_SUCCESS ? 0 : 1;

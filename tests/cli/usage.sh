@@ -103,7 +103,7 @@ ok "a bare process in a job of 4 tasks" one_line 2 "wrong launch.*srun" env SLUR
 ok "no folder after a wrong launch" nothing_written
 
 help_works() { "$fabricheck" "$@" >out 2>err && [ -s out ] && [ ! -s err ]; }
-for command in run judge report list; do
+for command in run judge report bench list; do
     ok "$command --help" help_works "$command" --help
 done
 ok "--help" help_works --help

@@ -6,7 +6,7 @@
 
 # The build's own compiler and flags, as configure found them.
 read -r -a compile < <(cd "${top_builddir:?}" &&
-    printf '%s\n' '@CC@ @CPPFLAGS@ @FC_CFLAGS@ @MPI_CFLAGS@ @HWLOC_CFLAGS@ @OPENBLAS_CFLAGS@ @JANSSON_CFLAGS@ @INIH_CFLAGS@ @XXHASH_CFLAGS@ @VERBS_CFLAGS@' |
+    printf '%s\n' '@CC@ @CPPFLAGS@ @FC_CFLAGS@ @MPI_CFLAGS@ @HWLOC_CFLAGS@ @OPENBLAS_CFLAGS@ @JANSSON_CFLAGS@ @INIH_CFLAGS@ @XXHASH_CFLAGS@ @LIBXML2_CFLAGS@ @VERBS_CFLAGS@' |
     ./config.status -q --file=-)
 compile+=(-D_GNU_SOURCE -Werror -fsyntax-only -x c)
 

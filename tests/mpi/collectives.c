@@ -174,6 +174,20 @@ static const enum fc_dtype dtypes[] = {FC_DTYPE_FP32, FC_DTYPE_FP64, FC_DTYPE_IN
                                        FC_DTYPE_INT8, FC_DTYPE_BF16};
 enum { LARGEST = 600000 }; /* bytes of a block: beyond two slots of shared memory */
 
+/* Between nodes shared memory goes in larger pieces: some of those too. */
+static bool run_pieces(struct fc_comm *comm, enum fc_coll op)
+{
+    struct test t = {.comm = comm, .op = op, .dtype = FC_DTYPE_INT32};
+    t.count = ((5u << 20) + 4444) / sizeof(int32_t);
+    size_t room =
+        t.count * sizeof(int32_t) * (op == FC_COLL_ALL_REDUCE ? 1 : (size_t)comm->size);
+    char *a = malloc(room), *b = malloc(room);
+    bool ok = a && b && run_case(&t, a, b);
+    free(a);
+    free(b);
+    return ok;
+}
+
 static bool run_counts(struct test *t, char *a, char *b)
 {
     static const size_t counts[] = {1, 7, 1031};
@@ -190,7 +204,15 @@ static bool run_counts(struct test *t, char *a, char *b)
     return ok;
 }
 
-static void test_comm(struct fc_comm *comm, const char *name)
+/* MPI has all; shared memory has the all-reduce, and its halves inside one node. */
+static bool belongs(enum fc_coll op, bool shared, bool one_node)
+{
+    bool half = op == FC_COLL_REDUCE_SCATTER || op == FC_COLL_ALL_GATHER;
+    return !shared || op == FC_COLL_ALL_REDUCE || (half && one_node);
+}
+
+static void test_comm(struct fc_comm *comm, const char *name, bool shared,
+                      bool one_node)
 {
     size_t room = (size_t)LARGEST * (size_t)rte->size;
     char *a = malloc(room), *b = malloc(room), text[128];
@@ -205,9 +227,12 @@ static void test_comm(struct fc_comm *comm, const char *name)
             t.in_place = k % 2;
             ok = run_counts(&t, a, b);
         }
+        if (ok && comm && has && t.op == FC_COLL_ALL_REDUCE)
+            ok = run_pieces(comm, t.op);
+        bool should = belongs(t.op, shared, one_node);
         snprintf(text, sizeof text, "%s: %s%s", name, fc_coll_name(t.op),
-                 has ? "" : " is not in it");
-        check(ok, text);
+                 should ? "" : " is not in it");
+        check(ok && (!comm || has == should), text);
     }
     free(a);
     free(b);
@@ -227,6 +252,8 @@ static void test_pair(struct fc_comm *comm)
                                 .count = 3};
     int last = comm->size - 1;
     bool ok = true;
+    if (last == 0) /* a message to itself would wait for nobody */
+        return;
     if (comm->rank == 0) {
         args.to = last;
         ok = comm->ops->enqueue(comm, &args, &err) == FC_OK;
@@ -235,6 +262,51 @@ static void test_pair(struct fc_comm *comm)
         ok = comm->ops->enqueue(comm, &args, &err) == FC_OK && in[2] == 3.0f;
     }
     check(ok, "one way between two ranks");
+}
+
+/* --- repetition --- */
+
+/* Kilobytes of this process in memory; 0 where that cannot be read. */
+static long resident_kib(void)
+{
+    char line[128];
+    long kib = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmRSS: %ld kB", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kib;
+}
+
+static void repeat(struct fc_comm *comm, int times, char *a, char *b)
+{
+    for (int k = 0; comm && k < times * FC_COLL_COUNT; k++) {
+        struct test t = {.comm = comm,
+                         .op = (enum fc_coll)(k % FC_COLL_COUNT),
+                         .dtype = dtypes[k % 5],
+                         .in_place = k % 2,
+                         .count = 2000};
+        if (comm->ops->algorithm(comm, t.op))
+            (void)run_case(&t, a, b);
+    }
+}
+
+/* What a first round needed, later ones need no more of. */
+static void test_memory(struct fc_comm *const *comm, size_t comms)
+{
+    size_t room = (size_t)LARGEST * (size_t)rte->size;
+    char *a = calloc(1, room), *b = calloc(1, room);
+    for (size_t i = 0; a && b && i < comms; i++)
+        repeat(comm[i], 20, a, b);
+    long before = resident_kib();
+    for (size_t i = 0; a && b && i < comms; i++)
+        repeat(comm[i], 200, a, b);
+    check(a && b && before > 0 && resident_kib() - before < 2048,
+          "memory does not grow with repetition");
+    free(a);
+    free(b);
 }
 
 /* --- counts beyond 2^31 --- */
@@ -298,6 +370,7 @@ int main(int argc, char **argv)
         printf("Bail out! %s\n", err.text);
         return 1;
     }
+    struct fc_comm *all[] = {world, node, leaders, shared, near};
     if (argc > 1 && strcmp(argv[1], "large") == 0) {
         test_large(world, FC_COLL_ALL_REDUCE, "all_reduce of 2^31 + 64 elements");
         test_large(world, FC_COLL_ALL_GATHER,
@@ -306,14 +379,14 @@ int main(int argc, char **argv)
         test_large(world, FC_COLL_REDUCE, "reduce of 2^31 + 64 elements");
         test_large(shared, FC_COLL_ALL_REDUCE, "the same through shared memory");
     } else {
-        test_comm(world, "world");
-        test_comm(node, "node");
-        test_comm(leaders, "one rank a node");
-        test_comm(shared, "world, shared memory");
-        test_comm(near, "node, shared memory");
+        test_comm(world, "world", false, rte->nodes == 1);
+        test_comm(node, "node", false, true);
+        test_comm(leaders, "one rank a node", false, false);
+        test_comm(shared, "world, shared memory", true, rte->nodes == 1);
+        test_comm(near, "node, shared memory", true, true);
         test_pair(world);
+        test_memory(all, sizeof all / sizeof *all);
     }
-    struct fc_comm *all[] = {world, node, leaders, shared, near};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             all[i]->ops->close(all[i]);

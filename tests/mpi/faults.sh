@@ -106,6 +106,15 @@ ok "hung all-reduce: the operation is named" grep -q "all_reduce" err
 ok "hung all-reduce: judged offline" [ $? = 1 ]
 ok "hung all-reduce: the report names it" grep -q '"collective.hung"' report.json
 
+# A device that fails between the communicator's steps: the others are not left waiting.
+FABRICHECK_FAULT="copy:dead:rank=1:from=2" mpirun_n 2 "$double" \
+    run --out dead --probes collectives -b 4M -e 4M >out 2>err
+ok "dead copy of a limit: status 1" [ $? = 1 ]
+show out
+cp dead/report.json report.json
+ok "dead copy of a limit: named" blames result.failed "$(jq -r '.nodes[0].name' report.json)"
+ok "dead copy of a limit: nobody hung" sh -c '! grep -q "deadline" dead/journal.jsonl'
+
 # Slow communication inside one node misses the limit of that node.
 FABRICHECK_FAULT="all_reduce:slow:rank=1:by=60:bytes=4194304" mpirun_n 2 "$double" \
     run --out slow --probes collectives -b 4M -e 4M >out 2>err

@@ -66,24 +66,32 @@ measure() {
     [ -s "$1/journal.jsonl" ] || show err
     grep '"matrix"' "$1/journal.jsonl" | show
 }
-holds() { [ "$(jq -s "${@:2}" "$1/journal.jsonl")" = true ]; }
+holds() { # DIR FILTER: of the first attempt's lines; the judge may ask for another
+    jq -c 'select((.attempt // 1) == 1)' "$1/journal.jsonl" >lines.jsonl
+    [ "$(jq -s "${@:2}" lines.jsonl)" = true ]
+}
 
-# rates NAME DIR MBIT_A MBIT_B: payload is at least 0.94 of a full frame, on a busy machine
-# some time is lost; more than the rate cannot come through.
+# rates NAME DIR MBIT_A MBIT_B: other load can only lower what is measured (a rank that
+# waits for a core neither sends nor acknowledges), so the best of some tries tells; none may
+# exceed the rate. Payload is 0.956 of full frames.
 rates() {
-    ok "$1: measured what the link was set to, each way ($3 and $4 Mbit/s)" holds "$2" \
-        --argjson a "$3" --argjson b "$4" \
-        'def near($mbit): . * 8000 / $mbit | . > 0.8 and . < 1.05;
-            [.[] | select(.type == "matrix") | .bw[0]] |
-            length == 1 and (.[0][0] | near($a)) and (.[0][1] | near($b))'
-    ok "$1: the counters prove sockets, and a virtual interface gives no limit" holds "$2" \
+    local each='[.[] | select(.type == "matrix") | .bw[0]] | length == 1 and
+        all(.[0] * 8000 / $a | test_it) and all(.[1] * 8000 / $b | test_it)'
+    local set=(--argjson a "$3" --argjson b "$4") above=0 try
+    for try in 1 2 3 4 5; do
+        measure "$2$try"
+        holds "$2$try" "${set[@]}" "def test_it: . < 1.05; $each" || above=1
+        holds "$2$try" "${set[@]}" "def test_it: . > 0.8; $each" && break
+    done
+    ok "$1: measured what the link was set to, each way ($3 and $4 Mbit/s)" \
+        holds "$2$try" "${set[@]}" "def test_it: . > 0.8 and . < 1.05; $each"
+    ok "$1: never more than that" [ $above = 0 ]
+    ok "$1: the counters prove sockets, and a virtual interface gives no limit" holds "$2$try" \
         '[.[] | select(.type == "matrix")] | length == 1 and
             .[0].path[0].name == "sockets" and (.[0] | has("limit") == false)'
 }
-measure even
 rates "an even link" even 200 200
 shape 200mbit 80mbit
-measure uneven
 rates "an uneven link" uneven 200 80
 
 # Seconds of the whole phase, by the journal's clock.
@@ -96,6 +104,6 @@ measure slow
 ok "a hundred times slower: seen" holds slow \
     '[.[] | select(.type == "matrix") | .bw[0][]] | length == 2 and all(. > 0 and . < 0.0025)'
 ok "a hundred times slower takes less than ten times as long" \
-    jq -en --argjson slow "$(seconds_of slow)" --argjson fast "$(seconds_of even)" \
+    jq -en --argjson slow "$(seconds_of slow)" --argjson fast "$(seconds_of even1)" \
     '$slow < 10 * $fast'
 done_testing

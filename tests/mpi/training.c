@@ -172,7 +172,7 @@ static void probe_sharded(void)
         .layers = "64x96,96x64", .tokens = 24, .sharded = true, .steps = 5};
     struct fc_training_result result;
     bool ok = fc_training_run(&run, &settings, &result, &err) == FC_OK &&
-              result.worst == FC_OK && !result.wrong && result.compared == 6;
+              result.worst == FC_OK && !result.fault.any && result.compared == 6;
     check(ok, "sharded", "measured, and the replicas stay equal");
     check(result.ranks == run.rte->size && result.step_s.n == 5 &&
               result.comm_s.n == (run.rte->size > 1 ? 5 : 0),

@@ -351,6 +351,37 @@ static void test_many_bad_nodes(void **state)
         }
 }
 
+/* A slow link whose leaf switch is slow as well: what the switch explains hides it, and
+ * what it does not explain shows it. */
+static void test_a_fault_behind_another(void **state)
+{
+    struct fleet *f = fleet_new(64, 1, 8, 0);
+    struct fault leaf = {.kind = UPLINK, .a = 20, .factor = 0.7, .name = ""};
+    struct fault link = {.kind = WAY, .a = 17, .b = 50, .factor = 0.6, .name = ""};
+    struct fc_rng rng;
+    struct fc_pairs_level level;
+    struct fc_blame first, second;
+    char name[64];
+    (void)state;
+    fc_rng_seed(&rng, 31);
+    fleet_measure(f, &rng);
+    plant(f, &leaf);
+    plant(f, &link);
+    assert_true(fc_pairs_mark_slow(&f->ev, &f->arena, FC_PAIRS_DROP, &level));
+    assert_true(fc_blame_open(&f->arena, &first));
+    assert_int_equal(first.count, 1);
+    name_culprit(&f->arena, &first.culprit[0], name, sizeof name);
+    assert_string_equal(name, "leaf2");
+    assert_true(fc_pairs_mark_deeper(&f->arena, &first, &level));
+    assert_true(fc_blame_open(&f->arena, &second));
+    assert_int_equal(second.count, 1);
+    name_culprit(&f->arena, &second.culprit[0], name, sizeof name);
+    assert_string_equal(name, "17>50");
+    fc_blame_close(&first);
+    fc_blame_close(&second);
+    fleet_free(f);
+}
+
 /* All equally slow: there is nothing to compare with. */
 static void test_all_equally_bad(void **state)
 {
@@ -380,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_two_faults),
         cmocka_unit_test(test_healthy_fleets_accuse_nobody),
         cmocka_unit_test(test_many_bad_nodes),
+        cmocka_unit_test(test_a_fault_behind_another),
         cmocka_unit_test(test_all_equally_bad),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

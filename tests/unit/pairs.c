@@ -84,6 +84,39 @@ static void a_retest_meets_everyone_new_partners_first(void **state)
     assert_int_equal(fc_pairs_plan_round(&first, 4), 4);
 }
 
+/* Each round once; those in which two suspects meet come first. */
+static void suspects_meet_first_in_a_retest(void **state)
+{
+    enum { MEMBERS = 20, ROUNDS = MEMBERS - 1 };
+    struct fc_settings s = {.level = FC_LEVEL_QUICK};
+    struct fc_pairs_plan plan = fc_pairs_plan(&s, MEMBERS, 2);
+    struct fc_schedule schedule;
+    struct fc_error err;
+    bool suspect[MEMBERS] = {[3] = true, [11] = true, [17] = true};
+    uint32_t order[ROUNDS], meetings = 0;
+    bool seen[ROUNDS] = {false};
+    (void)state;
+    assert_int_equal(fc_schedule_open(&schedule, MEMBERS, 5, &err), FC_OK);
+    assert_int_equal(fc_pairs_plan_order(&plan, &schedule, suspect, order, &err),
+                     FC_OK);
+    plan.order = order;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        uint32_t round = fc_pairs_plan_round(&plan, i);
+        assert_false(seen[round]);
+        seen[round] = true;
+        bool meet = false;
+        for (uint32_t a = 0; a < MEMBERS; a++) {
+            int64_t b = fc_schedule_partner(&schedule, round, a);
+            meet = meet || (suspect[a] && b >= 0 && suspect[b]);
+        }
+        meetings += meet;
+        if (meet)
+            assert_int_equal(meetings, i + 1);
+    }
+    assert_true(meetings >= 1 && meetings <= 3);
+    fc_schedule_close(&schedule);
+}
+
 static void every_level_fits_its_limits(void **state)
 {
     (void)state;
@@ -261,6 +294,7 @@ int main(void)
         cmocka_unit_test(all_pairs_up_to_64_members),
         cmocka_unit_test(the_user_has_the_last_word),
         cmocka_unit_test(a_retest_meets_everyone_new_partners_first),
+        cmocka_unit_test(suspects_meet_first_in_a_retest),
         cmocka_unit_test(every_level_fits_its_limits),
         cmocka_unit_test(agreements_come_often_enough),
         cmocka_unit_test(a_burst_fits_its_time),

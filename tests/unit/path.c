@@ -65,7 +65,7 @@ static int tear_down(void **state)
 
 /* Moves `moved` bytes over `name` and asks what carried `payload`. */
 static struct fc_path carry(const char *name, uint64_t moved, uint64_t payload,
-                            bool one_kernel)
+                            enum fc_path_span span)
 {
     struct fc_path_watch *watch = NULL;
     struct fc_path path;
@@ -75,7 +75,7 @@ static struct fc_path carry(const char *name, uint64_t moved, uint64_t payload,
     fc_path_begin(watch);
     if (name)
         set_net(name, 7 + moved);
-    fc_path_end(watch, payload, one_kernel, &path);
+    fc_path_end(watch, payload, span, &path);
     fc_path_close(watch);
     return path;
 }
@@ -83,7 +83,7 @@ static struct fc_path carry(const char *name, uint64_t moved, uint64_t payload,
 static void sockets(void **state)
 {
     (void)state;
-    struct fc_path path = carry("eth0", 12 * MB, 10 * MB, false);
+    struct fc_path path = carry("eth0", 12 * MB, 10 * MB, FC_PATH_FABRIC);
     assert_string_equal(path.name, "sockets");
     assert_non_null(strstr(path.how, "eth0 moved 12 MB for 10 MB"));
     assert_true(fabs(path.link_GBps - 25.0 / 8.0) < 1e-9);
@@ -92,7 +92,7 @@ static void sockets(void **state)
 static void loopback_is_sockets_too(void **state)
 {
     (void)state;
-    struct fc_path path = carry("lo", 12 * MB, 10 * MB, true);
+    struct fc_path path = carry("lo", 12 * MB, 10 * MB, FC_PATH_NODE);
     assert_string_equal(path.name, "sockets");
     assert_true(isnan(path.link_GBps));
 }
@@ -101,7 +101,7 @@ static void loopback_is_sockets_too(void **state)
 static void virtual_speed_is_unknown(void **state)
 {
     (void)state;
-    struct fc_path path = carry("eth1", 12 * MB, 10 * MB, false);
+    struct fc_path path = carry("eth1", 12 * MB, 10 * MB, FC_PATH_FABRIC);
     assert_string_equal(path.name, "sockets");
     assert_true(isnan(path.link_GBps));
 }
@@ -109,23 +109,30 @@ static void virtual_speed_is_unknown(void **state)
 static void shared_memory_moves_no_counter(void **state)
 {
     (void)state;
-    assert_string_equal(carry(NULL, 0, 10 * MB, true).name, "shared memory");
-    assert_string_equal(carry("eth0", 9 * MB, 10 * MB, true).name, "shared memory");
+    assert_string_equal(carry(NULL, 0, 10 * MB, FC_PATH_KERNEL).name, "shared memory");
+    assert_string_equal(carry("eth0", 9 * MB, 10 * MB, FC_PATH_KERNEL).name,
+                        "shared memory");
+    /* Inside a node other interfaces carry other traffic. */
+    assert_string_equal(carry("eth0", 90 * MB, 10 * MB, FC_PATH_NODE).name,
+                        "shared memory");
+    assert_string_equal(carry("lo", 9 * MB, 10 * MB, FC_PATH_NODE).name,
+                        "shared memory");
 }
 
 static void several_kernels_and_no_counter_is_unknown(void **state)
 {
     (void)state;
-    assert_string_equal(carry(NULL, 0, 10 * MB, false).name, "unknown");
-    assert_string_equal(carry("eth0", 9 * MB, 10 * MB, false).name, "unknown");
+    assert_string_equal(carry(NULL, 0, 10 * MB, FC_PATH_FABRIC).name, "unknown");
+    assert_string_equal(carry("eth0", 9 * MB, 10 * MB, FC_PATH_FABRIC).name, "unknown");
 }
 
 static void a_small_payload_proves_nothing(void **state)
 {
     (void)state;
-    assert_string_equal(carry("eth0", MB, FC_PATH_PAYLOAD_MIN - 1, true).name,
+    assert_string_equal(carry("eth0", MB, FC_PATH_PAYLOAD_MIN - 1, FC_PATH_KERNEL).name,
                         "unknown");
-    assert_string_equal(carry("eth0", MB, FC_PATH_PAYLOAD_MIN, true).name, "sockets");
+    assert_string_equal(carry("eth0", MB, FC_PATH_PAYLOAD_MIN, FC_PATH_KERNEL).name,
+                        "sockets");
 }
 
 static void a_bond_counts_once(void **state)
@@ -138,7 +145,7 @@ static void a_bond_counts_once(void **state)
     fc_path_begin(watch);
     set_net("bond0", 12 * MB);
     set_net("eth0", 12 * MB);
-    fc_path_end(watch, 10 * MB, false, &path);
+    fc_path_end(watch, 10 * MB, FC_PATH_FABRIC, &path);
     fc_path_close(watch);
     assert_null(strstr(path.how, "bond0"));
     assert_true(fabs(path.link_GBps - 25.0 / 8.0) < 1e-9);
@@ -155,10 +162,58 @@ static void rails_add_up(void **state)
     fc_path_begin(watch);
     set_net("eth0", 6 * MB);
     set_net("eth2", 6 * MB);
-    fc_path_end(watch, 10 * MB, false, &path);
+    fc_path_end(watch, 10 * MB, FC_PATH_FABRIC, &path);
     fc_path_close(watch);
     assert_non_null(strstr(path.how, "eth0 and eth2 moved"));
     assert_true(fabs(path.link_GBps - 125.0 / 8.0) < 1e-9);
+}
+
+/* Storage on another card moves some bytes in the same time: no rail of ours. */
+static void other_traffic_is_no_rail(void **state)
+{
+    (void)state;
+    struct fc_path_watch *watch = NULL;
+    struct fc_path path;
+    set_net("eth2", 7);
+    add_card("eth2", "ice", "100000\n");
+    assert_int_equal(fc_path_open(root, &watch, &err), FC_OK);
+    fc_path_begin(watch);
+    set_net("eth0", 11 * MB);
+    set_net("eth2", 2 * MB);
+    fc_path_end(watch, 10 * MB, FC_PATH_FABRIC, &path);
+    fc_path_close(watch);
+    assert_null(strstr(path.how, "eth2"));
+    assert_true(fabs(path.link_GBps - 25.0 / 8.0) < 1e-9);
+}
+
+/* Sockets over InfiniBand move the port's counters as well: still sockets. */
+static void ipoib_is_sockets(void **state)
+{
+    static const char ib[] = "/sys/class/infiniband/mlx5_0/ports/1";
+    char dir[128];
+    (void)state;
+    struct fc_path_watch *watch = NULL;
+    struct fc_path path;
+    snprintf(dir, sizeof dir, "%s/counters", ib);
+    set_count(ib, "rate", 200);
+    set_count(dir, "port_rcv_data", 0);
+    set_count(dir, "port_xmit_data", 0);
+    set_net("ib0", 7);
+    tree_write(root, NET "ib0/type", "32\n");
+    assert_int_equal(fc_path_open(root, &watch, &err), FC_OK);
+    fc_path_begin(watch);
+    set_count(dir, "port_xmit_data", 3 * MB);
+    set_net("ib0", 11 * MB);
+    fc_path_end(watch, 10 * MB, FC_PATH_FABRIC, &path);
+    assert_string_equal(path.name, "sockets");
+    assert_non_null(strstr(path.how, "ib0"));
+    /* Two kinds of counters that have nothing to do with each other prove nothing. */
+    fc_path_begin(watch);
+    set_count(dir, "port_xmit_data", 6 * MB);
+    set_net("eth0", 11 * MB);
+    fc_path_end(watch, 10 * MB, FC_PATH_FABRIC, &path);
+    fc_path_close(watch);
+    assert_string_equal(path.name, "unknown");
 }
 
 /* InfiniBand counts words of four bytes; EFA bytes, elsewhere. */
@@ -177,7 +232,7 @@ static void ports(void **state)
     assert_int_equal(fc_path_open(root, &watch, &err), FC_OK);
     fc_path_begin(watch);
     set_count(dir, "port_xmit_data", 3 * MB);
-    fc_path_end(watch, 10 * MB, false, &path);
+    fc_path_end(watch, 10 * MB, FC_PATH_FABRIC, &path);
     assert_string_equal(path.name, "verbs");
     assert_non_null(strstr(path.how, "mlx5_0/1 moved 12 MB"));
     assert_true(fabs(path.link_GBps - 25.0) < 1e-9);
@@ -188,7 +243,7 @@ static void ports(void **state)
     assert_int_equal(fc_path_open(root, &watch, &err), FC_OK);
     fc_path_begin(watch);
     set_count(dir, "tx_bytes", 11 * MB);
-    fc_path_end(watch, 10 * MB, false, &path);
+    fc_path_end(watch, 10 * MB, FC_PATH_FABRIC, &path);
     assert_string_equal(path.name, "verbs");
     fc_path_close(watch);
 }
@@ -200,7 +255,7 @@ static void no_sys_at_all(void **state)
     (void)state;
     assert_int_equal(fc_path_open("/nowhere", &watch, &err), FC_OK);
     fc_path_begin(watch);
-    fc_path_end(watch, 10 * MB, false, &path);
+    fc_path_end(watch, 10 * MB, FC_PATH_FABRIC, &path);
     assert_string_equal(path.name, "unknown");
     fc_path_close(watch);
 }
@@ -217,6 +272,8 @@ int main(void)
         TEST(a_small_payload_proves_nothing),
         TEST(a_bond_counts_once),
         TEST(rails_add_up),
+        TEST(other_traffic_is_no_rail),
+        TEST(ipoib_is_sockets),
         TEST(ports),
         TEST(no_sys_at_all),
     };

@@ -292,7 +292,7 @@ static void steps(struct rig *rig, int count, bool sharded)
     assert_int_equal(result.step_s.n, count);
     assert_int_equal(result.own_compute_s.n, count);
     assert_int_equal(result.compared, count + 1);
-    assert_false(result.wrong);
+    assert_false(result.fault.any);
     assert_int_equal(result.comm_s.n, 0);
     assert_int_equal(result.exposed_s.n, 0);
     assert_true(result.step_s.median > 0 && result.jitter >= 1);
@@ -301,17 +301,24 @@ static void steps(struct rig *rig, int count, bool sharded)
     fc_training_result_close(&result);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+enum { GROWTH_PAGES = 1 << 17 }; /* it keeps what was freed; leaks it finds itself */
+#else
+enum { GROWTH_PAGES = 1024 };
+#endif
+
 static void repetition_takes_no_memory(void **state)
 {
     struct rig rig;
     (void)state;
     rig_open(&rig);
     steps(&rig, 10, false);
+    steps(&rig, 10, true);
     long before = resident_pages();
+    steps(&rig, 40, false);
     steps(&rig, 40, true);
-    steps(&rig, 10, false);
-    /* 40 steps' gradients alone would be 50 MB */
-    assert_true(resident_pages() - before < 1024);
+    /* 80 steps' gradients alone would be 100 MB */
+    assert_true(resident_pages() - before < GROWTH_PAGES);
     rig_close(&rig);
 }
 

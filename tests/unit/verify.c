@@ -194,6 +194,41 @@ static void what_cannot_be_exact_is_refused(void **state)
     assert_int_equal(fc_verify_possible(&v, &err), FC_UNSUPPORTED);
     v.dtype = FC_DTYPE_BF16;
     assert_int_equal(fc_verify_possible(&v, &err), FC_OK);
+    v.size = 53; /* 53 * 5 has nine bits */
+    assert_int_equal(fc_verify_possible(&v, &err), FC_UNSUPPORTED);
+    v.redop = FC_REDOP_SUM;
+    assert_int_equal(fc_verify_possible(&v, &err), FC_OK);
+}
+
+/* Whatever is called possible is called right when it is right. */
+static void averages_of_any_number_of_ranks(void **state)
+{
+    enum { MOST = 300, ELEMENTS = 32 };
+    static uint16_t sum[ELEMENTS], next[ELEMENTS], unused[ELEMENTS];
+    int possible = 0;
+    (void)state;
+    for (int n = 2; n <= MOST; n++) {
+        struct fc_verify v = make(FC_COLL_ALL_REDUCE, FC_DTYPE_BF16, FC_REDOP_AVG, 0);
+        v.size = n;
+        v.count = ELEMENTS;
+        v.slices = 1;
+        if (fc_verify_possible(&v, &err) != FC_OK)
+            continue;
+        possible++;
+        memset(sum, 0, sizeof sum);
+        for (v.rank = 0; v.rank < n; v.rank++) {
+            assert_int_equal(fc_verify_fill(&v, device, NULL, next, unused, &err),
+                             FC_OK);
+            fc_reduce(v.dtype, v.redop, sum, sum, next, ELEMENTS);
+        }
+        fc_reduce_divide(v.dtype, sum, ELEMENTS, n);
+        struct fc_mismatch found;
+        v.rank = 0;
+        assert_int_equal(fc_verify_check(&v, device, NULL, sum, &found, &err), FC_OK);
+        if (found.wrong)
+            fail_msg("bf16 avg over %d ranks is called wrong", n);
+    }
+    assert_true(possible > MOST / 4);
 }
 
 /* Many ranks in bfloat16, where not every rank's z fits: still exact, still noticed. */
@@ -316,6 +351,7 @@ int main(void)
         cmocka_unit_test(moves),
         cmocka_unit_test(the_first_wrong_element_is_named),
         cmocka_unit_test(what_cannot_be_exact_is_refused),
+        cmocka_unit_test(averages_of_any_number_of_ranks),
         cmocka_unit_test(many_ranks_in_bfloat16),
         cmocka_unit_test(bus_bandwidth),
         cmocka_unit_test(sizes_of_messages),
