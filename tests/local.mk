@@ -23,7 +23,7 @@ FC_HOUSE = \
 	tests/house/style.sh \
 	tests/house/words.sh
 # What a build with sanitizers runs.
-FC_SANITIZED = $(FC_UNIT) tests/mpi/sanitized-run.sh
+FC_SANITIZED = $(FC_UNIT) tests/fleet/fuzz.sh tests/mpi/sanitized-run.sh
 
 AM_TESTS_ENVIRONMENT = \
 	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
@@ -57,6 +57,7 @@ FC_UNIT = \
 	tests/unit/journal \
 	tests/unit/judge \
 	tests/unit/judge_hostile \
+	tests/unit/judge_hostile_fleet \
 	tests/unit/judge_pairs \
 	tests/unit/launch \
 	tests/unit/lists \
@@ -110,6 +111,8 @@ FC_SHELL_TESTS = \
 	tests/cli/judge.sh \
 	tests/cli/luck.sh \
 	tests/cli/usage.sh \
+	tests/fleet/fleet.sh \
+	tests/fleet/fuzz.sh \
 	tests/mpi/collectives.sh \
 	tests/mpi/faults.sh \
 	tests/mpi/pairs.sh \
@@ -124,6 +127,16 @@ TESTS += $(FC_SHELL_TESTS)
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
 check_PROGRAMS += tests/mpi/training
 
+# Simulated fleets: the generator links nothing of the product.
+check_PROGRAMS += tests/fleet/fleet tests/fleet/fuzz tests/fleet/score
+tests_fleet_fleet_SOURCES = tests/fleet/main.c \
+	tests/fleet/dice.c tests/fleet/dice.h \
+	tests/fleet/emit.c tests/fleet/emit_pairs.c tests/fleet/emit_work.c \
+	tests/fleet/fleet.c tests/fleet/fleet.h
+tests_fleet_fleet_LDADD = -lm
+tests_fleet_fuzz_SOURCES = tests/fleet/fuzz.c tests/fleet/dice.c tests/fleet/dice.h
+tests_fleet_score_SOURCES = tests/fleet/score.c tests/fleet/truth.c tests/fleet/truth.h
+
 # Built by the scripts of tests/bench when they run.
 EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \
 	tests/bench/mpigraph
@@ -131,4 +144,4 @@ tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
-EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/topo.sh
+EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh tests/bench/topo.sh
