@@ -106,6 +106,9 @@ static bool read_metric(const json_t *line, struct fc_ev_record *r)
         return false;
     r->info = fc_metric_find(r->metric);
     if (r->info) {
+        /* A number in another unit is no such value. */
+        if (r->unit && strcmp(r->unit, r->info->unit) != 0)
+            return false;
         r->probe = r->info->probe;
         r->unit = r->info->unit;
         r->higher = r->info->higher_is_better;
