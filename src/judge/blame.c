@@ -107,9 +107,10 @@ static void count_link(struct inquiry *q, const struct fc_link *l, size_t one)
             add(&q->part[from].inside, l, one);
             continue;
         }
-        if (from != no_part)
+        bool member = kind == FC_CULPRIT_MEMBER;
+        if (from != no_part && !(member && l->guest_from))
             add(&q->part[from].role[SENDS], l, one);
-        if (to != no_part)
+        if (to != no_part && !(member && l->guest_to))
             add(&q->part[to].role[RECEIVES], l, one);
     }
 }
@@ -153,6 +154,22 @@ static bool stands_out(const struct inquiry *q, const struct part *p, int role)
            (bad - meet_least) * q->arena->members >= meet_more * rest;
 }
 
+/* Three of four members of a leaf have two bad links of five or more: what it has in
+ * common, and not some members that a retest measured very often. */
+static bool shared_by_members(const struct inquiry *q, const struct part *p, int role)
+{
+    const struct fc_arena *a = q->arena;
+    size_t with = 0, bad = 0;
+    for (uint32_t m = p->first; m < a->members; m++) {
+        if (a->member[m].leaf != a->member[p->first].leaf)
+            continue;
+        const struct tally *t = &q->part[q->part_of[FC_CULPRIT_MEMBER][m]].role[role];
+        with += t->of > 0;
+        bad += t->of > 0 && 5 * (t->bad + t->near) >= 2 * t->of;
+    }
+    return 4 * bad >= 3 * with;
+}
+
 /* What of a part would be to blame, in `out`; of its bad links, how many that would
  * explain. */
 static size_t weigh(const struct inquiry *q, const struct part *p,
@@ -165,6 +182,8 @@ static size_t weigh(const struct inquiry *q, const struct part *p,
     for (int i = 0; i < ROLES; i++) {
         const struct tally *t = &p->role[i];
         role[i] = member ? mostly_bad(t) || stands_out(q, p, i) : nearly_all_bad(t);
+        if (role[i] && p->kind == FC_CULPRIT_LEAF)
+            role[i] = shared_by_members(q, p, i);
         bad += role[i] ? t->bad : 0;
         out->of += role[i] ? t->of : 0;
         out->again += role[i] ? t->again : 0;

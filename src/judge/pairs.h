@@ -58,6 +58,9 @@ struct fc_link {
     bool near : 1;  /* not bad, but speaks against the same parts as if it were */
     bool skip : 1;  /* not looked at */
     bool again : 1; /* measured in an attempt beyond the first */
+    /* Measured again for the sake of its other end: says nothing of this one, whose
+     * partners in a retest are all suspects. */
+    bool guest_from : 1, guest_to : 1;
 };
 
 struct fc_member {

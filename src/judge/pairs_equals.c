@@ -124,19 +124,28 @@ static unsigned char number_of(struct sorter *s, const struct kind *kind)
     return (unsigned char)s->last;
 }
 
+bool fc_pairs_firsts(const struct fc_arena *a)
+{
+    size_t firsts = 0;
+    for (size_t i = 0; i < a->links; i++)
+        firsts += !a->link[i].again;
+    return firsts >= a->members;
+}
+
 /* centre[kind]: median over the senders of their better links; NaN: none. `x` and
  * `better` have room for the links and the members. */
 static void find_centres(const struct sorter *s, double *x, double *better,
                          double *centre)
 {
     const struct fc_arena *a = s->arena;
+    bool firsts = !s->few && fc_pairs_firsts(a);
     for (size_t kind = 0; kind < s->kinds; kind++) {
         size_t senders = 0;
         for (size_t i = 0; i < a->links;) {
             uint32_t from = a->link[i].from;
             size_t n = 0;
             for (; i < a->links && a->link[i].from == from; i++)
-                if (s->of[i] == kind)
+                if (s->of[i] == kind && !(firsts && a->link[i].again))
                     x[n++] = a->link[i].value;
             if (n)
                 better[senders++] = fc_better_of(x, n);

@@ -34,11 +34,17 @@ struct study {
     double *share; /* [links]: of what its equals reach */
     double *x;     /* [links], scratch */
     bool *out;     /* [members]: no longer part of the yardstick */
+    bool firsts;   /* links that were measured again are no part of it */
 };
 
 static uint32_t end_of(const struct fc_link *l, int role)
 {
     return role == SENDS ? l->from : l->to;
+}
+
+static bool counts_for(const struct fc_link *l, int role)
+{
+    return role == SENDS ? !l->guest_from : !l->guest_to;
 }
 
 static bool measured(const struct study *s, const struct fc_link *l)
@@ -72,7 +78,8 @@ static size_t gather_others(const struct study *s, size_t member)
     size_t count = 0;
     for (size_t i = 0; i < s->arena->links; i++) {
         const struct fc_link *l = &s->arena->link[i];
-        if (measured(s, l) && l->from != member && l->to != member)
+        if (measured(s, l) && l->from != member && l->to != member &&
+            !(s->firsts && l->again))
             s->x[count++] = s->share[i];
     }
     return count;
@@ -158,10 +165,13 @@ struct lists {
 };
 
 /* The part that the link counts for in this role; UINT32_MAX: none. */
-static uint32_t part_of(const struct fc_arena *a, const struct fc_link *l, int role,
+static uint32_t part_of(const struct study *s, const struct fc_link *l, int role,
                         bool leaves)
 {
+    const struct fc_arena *a = s->arena;
     uint32_t from = a->member[l->from].leaf, to = a->member[l->to].leaf;
+    if (!counts_for(l, role))
+        return UINT32_MAX;
     if (!leaves)
         return end_of(l, role);
     return from == to ? UINT32_MAX : role == SENDS ? from : to;
@@ -172,14 +182,14 @@ static void sort_links(const struct study *s, int role, bool leaves, struct list
     const struct fc_arena *a = s->arena;
     memset(out->start, 0, (out->parts + 2) * sizeof *out->start);
     for (size_t i = 0; i < a->links; i++) {
-        uint32_t part = part_of(a, &a->link[i], role, leaves);
+        uint32_t part = part_of(s, &a->link[i], role, leaves);
         if (part != UINT32_MAX)
             out->start[part + 2]++;
     }
     for (size_t p = 0; p < out->parts; p++)
         out->start[p + 2] += out->start[p + 1];
     for (size_t i = 0; i < a->links; i++) {
-        uint32_t part = part_of(a, &a->link[i], role, leaves);
+        uint32_t part = part_of(s, &a->link[i], role, leaves);
         if (part != UINT32_MAX)
             out->of[out->start[part + 1]++] = (uint32_t)i;
     }
@@ -337,6 +347,28 @@ static void mark_links(struct study *s, struct fc_pairs_level *level)
     level->top = level->centre * best / centre;
 }
 
+/* A link was measured again for the sake of that end of it which has more such links.
+ */
+static bool mark_guests(const struct study *s)
+{
+    struct fc_arena *a = s->arena;
+    uint32_t *again = calloc(a->members + 1, sizeof *again);
+    if (!again)
+        return false;
+    for (size_t i = 0; i < a->links; i++) {
+        again[a->link[i].from] += a->link[i].again;
+        again[a->link[i].to] += a->link[i].again;
+    }
+    for (size_t i = 0; i < a->links; i++) {
+        struct fc_link *l = &a->link[i];
+        bool guest = s->firsts && l->again;
+        l->guest_from = guest && again[l->from] < again[l->to];
+        l->guest_to = guest && again[l->to] < again[l->from];
+    }
+    free(again);
+    return true;
+}
+
 bool fc_pairs_mark_slow(const struct fc_evidence *ev, struct fc_arena *a, double least,
                         struct fc_pairs_level *out)
 {
@@ -352,8 +384,9 @@ bool fc_pairs_mark_slow(const struct fc_evidence *ev, struct fc_arena *a, double
                       .least = least,
                       .share = malloc((room + 1) * sizeof *s.share),
                       .x = malloc((room + 1) * sizeof *s.x),
+                      .firsts = !few && fc_pairs_firsts(a),
                       .out = calloc(a->members + 1, sizeof *s.out)};
-    ok = s.share && s.x && s.out && fc_pairs_set_equals(ev, a, few);
+    ok = s.share && s.x && s.out && mark_guests(&s) && fc_pairs_set_equals(ev, a, few);
     for (size_t i = 0; ok && i < a->links; i++)
         s.share[i] = a->link[i].value / a->link[i].equal;
     if (ok && few)
