@@ -37,8 +37,9 @@
  * enough. With few members it is larger. */
 #define FC_PAIRS_DROP 0.025
 
-/* With so few members the pattern of single links decides. */
-enum { FC_PAIRS_FEW = 8 };
+/* Up to FEW members the pattern of single links decides; below SOME there are too few
+ * links to know their spread well. */
+enum { FC_PAIRS_SOME = 6, FC_PAIRS_FEW = 8 };
 
 enum fc_pairs_of {
     FC_PAIRS_BW,      /* value: GB/s */

@@ -17,8 +17,18 @@ static const double member_scales = 4.0, link_scales = 6.0;
  * n. */
 static const double better_deviation = 1.36;
 static const size_t leaves_least = 3;
-/* With few members the least drop is larger. */
-static const double few_drop = 0.05;
+/* Of few members even the best link is below: that is no chance from a smaller drop on,
+ * the more links it is the best of. */
+static double few_drop(size_t members)
+{
+    return members < FC_PAIRS_SOME ? 0.05 : 0.025;
+}
+
+static double few_scales(size_t members)
+{
+    return members < FC_PAIRS_SOME ? 4.0 : 2.5;
+}
+
 /* With three or four members there are too few links to know their spread. */
 static double tiny_drop(size_t members)
 {
@@ -119,8 +129,9 @@ static double drop_of(const struct study *s, size_t member, bool *slow)
     if (others < 2)
         return 0.0;
     centre_of(s, others, &centre, &scale);
-    double least = fmax(fmax(s->least, few_drop), member_scales * scale);
-    least = fmax(least, tiny_drop(s->arena->members));
+    size_t members = s->arena->members;
+    double least = fmax(fmax(s->least, few_drop(members)), few_scales(members) * scale);
+    least = fmax(least, tiny_drop(members));
     for (int role = 0; role < ROLES; role++) {
         double drop = 1.0 - best_of(s, member, role) / centre;
         slow[role] = drop > least;

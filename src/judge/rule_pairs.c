@@ -272,7 +272,7 @@ static bool is_fault(const struct fc_case *c, const struct fc_arena *a,
                      const struct fc_culprit *k, double drop)
 {
     double effect = fc_expectation_effect(c->expect, fc_metric_find(a->metric));
-    bool few = a->members <= FC_PAIRS_FEW || k->kind == FC_CULPRIT_LINK;
+    bool few = a->members < FC_PAIRS_SOME || k->kind == FC_CULPRIT_LINK;
     return a->node == FC_NONE && fc_culprit_confirmed(k) &&
            drop > (few ? plain_drop : effect);
 }
