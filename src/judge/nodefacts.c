@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below this much CPU time, of 200 ms of looking, daemons' blips are seen as well. */
-static const double other_cpus_max = 0.7;
+/* CPUs that others may keep busy. Of 200 ms of looking daemons' blips are seen as well;
+ * over a whole phase a third of a CPU is enough to hold up ranks that spin. */
+static const double other_cpus_max = 0.7, other_cpus_max_phase = 0.3;
 static const double steal_share_max = 0.05;
 
 enum { MAX_CPUS = 1 << 15 };
@@ -181,6 +182,7 @@ static double threads_of(const struct fc_evidence *ev, size_t node)
  * such number. */
 struct load {
     double cpus, steal;
+    double cpus_max; /* from here on it matters */
 };
 
 static struct load load_of(const struct fc_evidence *ev, const struct fc_ev_fact *fact)
@@ -190,7 +192,9 @@ static struct load load_of(const struct fc_evidence *ev, const struct fc_ev_fact
     bool share_ok = share >= 0.0 && share <= 1.0,
          steal_ok = steal >= 0.0 && steal <= 1.0;
     return (struct load){.cpus = share_ok ? share * threads_of(ev, fact->node) : 0.0,
-                         .steal = steal_ok ? steal : 0.0};
+                         .steal = steal_ok ? steal : 0.0,
+                         .cpus_max =
+                             fact->phase ? other_cpus_max_phase : other_cpus_max};
 }
 
 static struct fc_load_text describe_load(const struct fc_ev_fact *fact,
@@ -204,7 +208,7 @@ static struct fc_load_text describe_load(const struct fc_ev_fact *fact,
         snprintf(when, sizeof when, "while phase %s measured", fact->phase);
     else if (fact->phase)
         snprintf(when, sizeof when, "while a phase measured");
-    if (load.cpus >= other_cpus_max)
+    if (load.cpus >= load.cpus_max)
         snprintf(text.s, sizeof text.s, "other processes kept %.1f CPUs busy %s",
                  load.cpus, when);
     else
@@ -213,21 +217,21 @@ static struct fc_load_text describe_load(const struct fc_ev_fact *fact,
                  100.0 * load.steal, when);
     size_t used = strlen(text.s);
     bool fits = used + strlen(busiest.s) + 4 < sizeof text.s;
-    if (load.cpus >= other_cpus_max && busiest.s[0] && fits)
+    if (load.cpus >= load.cpus_max && busiest.s[0] && fits)
         snprintf(text.s + used, sizeof text.s - used, " (%s)", busiest.s);
     return text;
 }
 
 static bool matters(struct load load)
 {
-    return load.cpus >= other_cpus_max || load.steal >= steal_share_max;
+    return load.cpus >= load.cpus_max || load.steal >= steal_share_max;
 }
 
 struct fc_load_text fc_nodefacts_load(const struct fc_evidence *ev, size_t node,
                                       const char *phase)
 {
     const struct fc_ev_fact *worst = NULL;
-    struct load worst_load = {0, 0};
+    struct load worst_load = {0, 0, 0};
     size_t count;
     const struct fc_ev_fact *fact = fc_ev_facts_of(ev, node, &count);
     bool looked = false; /* while the phase, or any, measured */

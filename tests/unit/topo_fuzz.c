@@ -2,7 +2,8 @@
 /* The readers of pictures on mutated input: NCCL's XML, hwloc's XML, files of /sys (as
  * JSON and as a folder). Each input is refused with one line or read; what is read is
  * printed in every format, and each of those must be well-formed. Ten seconds a reader
- * (FC_FUZZ_SECONDS), the same inputs each time (FC_FUZZ_SEED). */
+ * where sanitizers look on, else three (FC_FUZZ_SECONDS), the same inputs each time
+ * (FC_FUZZ_SEED). */
 #include "topology/model.h"
 #include "topology/print.h"
 
@@ -20,6 +21,12 @@
 
 enum { INPUT_BYTES = 64 * 1024, SEEDS = 8, HANG_S = 30 };
 
+#ifdef __SANITIZE_ADDRESS__
+#define FUZZ_SECONDS 10
+#else
+#define FUZZ_SECONDS 3
+#endif
+
 static struct fc_rng rng;
 
 static size_t below(size_t n)
@@ -30,7 +37,7 @@ static size_t below(size_t n)
 static uint64_t deadline(void)
 {
     const char *text = getenv("FC_FUZZ_SECONDS");
-    uint64_t seconds = text ? strtoull(text, NULL, 10) : 10;
+    uint64_t seconds = text ? strtoull(text, NULL, 10) : FUZZ_SECONDS;
     return fc_now_ns() + seconds * FC_NS_PER_S;
 }
 
