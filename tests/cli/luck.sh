@@ -122,7 +122,7 @@ judged stop
 ok "a stopped rank: judged offline, no pass" [ $? != 0 ]
 
 # The folder vanishes in mid-run; a link to the journal's file shows nothing is lost.
-start 2 vanish --level quick
+start 2 vanish --level quick --skip collectives,training
 wait_for vanish/journal.jsonl '"type":"record"'
 rm -rf vanish
 wait $pid
