@@ -19,7 +19,7 @@ static const struct {
     unsigned bursts;
     size_t max_bytes;
 } efforts[] = {
-    [FC_LEVEL_QUICK] = {10 * FC_NS_PER_MS, 4 * FC_NS_PER_S, 5, 1 * MIB},
+    [FC_LEVEL_QUICK] = {6 * FC_NS_PER_MS, 4 * FC_NS_PER_S, 5, 1 * MIB},
     [FC_LEVEL_STANDARD] = {100 * FC_NS_PER_MS, 60 * FC_NS_PER_S, 5, 4 * MIB},
     [FC_LEVEL_FULL] = {200 * FC_NS_PER_MS, 300 * FC_NS_PER_S, 5, 4 * MIB},
     [FC_LEVEL_SOAK] = {200 * FC_NS_PER_MS, 300 * FC_NS_PER_S, 5, 4 * MIB},

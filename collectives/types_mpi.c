@@ -84,15 +84,16 @@ enum fc_status fc_mpi_all_reduce(const struct fc_mpi_types *types, MPI_Comm comm
 {
     MPI_Datatype type = types->type[dtype];
     MPI_Op op = fc_mpi_op(types, dtype, redop);
-    size_t width = fc_dtype_bytes(dtype);
-    enum fc_status status = FC_OK;
-    for (size_t at = 0; at < count && status == FC_OK; at += PIECE) {
+    size_t width = fc_dtype_bytes(dtype), at = 0;
+    for (;;) {
         int n = count - at < PIECE ? (int)(count - at) : PIECE;
         const void *from =
             send == recv ? MPI_IN_PLACE : (const char *)send + at * width;
-        status = fc_mpi_status(
-            MPI_Allreduce(from, (char *)recv + at * width, n, type, op, comm),
-            "MPI_Allreduce", err);
+        int code = MPI_Allreduce(from, (char *)recv + at * width, n, type, op, comm);
+        if (code != MPI_SUCCESS)
+            return fc_mpi_status(code, "MPI_Allreduce", err);
+        at += (size_t)n;
+        if (at >= count)
+            return FC_OK;
     }
-    return status;
 }

@@ -30,7 +30,8 @@ enum fc_step_form {
     FC_STEP_COMPUTE, /* without communication; the update goes into the gradients, at
                         the same cost, and leaves the weights alone */
     FC_STEP_COMM,    /* the buckets alone, a spinning barrier before each, which does
-                        not count: so each rank's own lateness shows */
+                        not count: so a rank that leaves an operation late shows. Who is
+                        slow inside of one makes all late; pairs tell who that is */
     FC_STEP_WHOLE,
     FC_STEP_FORMS
 };
