@@ -256,7 +256,9 @@ static void a_disturbed_rank_is_held_to_its_part(void **state)
     for (size_t i = 1; i < 6; i += 2) {
         const json_t *limit = json_object_get(record(&rig, metrics[i]), "limit");
         const json_t *peak = record(&rig, metrics[i - 1]);
-        double ceiling = fmax(number(peak, "max"), number(peak, "median") / 0.6);
+        /* A copy's peak is slowed as well; the FMA loop's short bursts are not. */
+        double alone = i == 1 ? number(peak, "median") / 0.6 : 0.0;
+        double ceiling = fmax(number(peak, "max"), alone);
         assert_true(fabs(number(limit, "value") / ceiling - 0.6) < 1e-6);
         assert_non_null(strstr(text_of(limit, "basis"), "60 %"));
     }
