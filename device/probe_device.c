@@ -306,8 +306,8 @@ static void set_limit(struct fc_record *r, const struct bench *b,
     char rest[80] = "";
     if (naming->variant || !peak.n)
         return;
-    /* The FMA loop's bursts are shorter than a turn on the core: the best of them had it
-     * alone. A copy takes many turns. */
+    /* The FMA loop's bursts are shorter than a turn on the core: the best of them had
+     * it alone. A copy takes many turns. */
     bool bursts = strncmp(naming->metric[FC_TRIAL_PEAK], "device.fma_peak.", 16) == 0;
     r->limit = bursts ? peak.max : fmax(peak.max, peak_alone.median);
     if (share < CORE_SHARE_MIN) {
