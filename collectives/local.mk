@@ -10,6 +10,7 @@ collectives_libcollectives_a_SOURCES = \
 	collectives/matrix.c collectives/matrix.h \
 	collectives/pairs.c collectives/pairs.h \
 	collectives/pairs_plan.c collectives/pairs_plan.h \
+	collectives/pairs_rank.c collectives/pairs_rank.h \
 	collectives/pairs_report.c collectives/pairs_report.h \
 	collectives/parts_mpi.h collectives/types_mpi.c \
 	collectives/path.c collectives/path.h \

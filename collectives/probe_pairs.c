@@ -16,6 +16,7 @@
  */
 #include "collectives/probe_pairs.h"
 
+#include "collectives/pairs_rank.h"
 #include "collectives/pairs_report.h"
 #include "core/clock.h"
 #include "core/rng.h"
@@ -25,16 +26,9 @@
 #include <string.h>
 
 struct state {
-    uint32_t members;
-    int64_t me;   /* this rank's member, -1: none */
-    int *rank_of; /* [members] */
-    bool *active; /* [members] to be measured: in a retest the suspects */
-    struct fc_schedule schedule;
+    struct fc_pairs_rank rank;
+    bool *active;    /* [members] to be measured: in a retest the suspects */
     uint32_t *order; /* [schedule.rounds] of a retest */
-    void *send, *recv;
-    size_t room;
-    struct fc_stream *stream;
-    struct fc_path_watch *watch;
     struct fc_pair_entry mine[FC_PAIRS_BLOCK_MAX];
 };
 
@@ -49,11 +43,6 @@ struct walk {
     struct fc_error why;
 };
 
-static uint32_t count_members(const struct fc_run *run)
-{
-    return (uint32_t)(run->rte->nodes > 1 ? run->rte->nodes : run->rte->size);
-}
-
 static const char *not_applicable(const struct fc_run *run)
 {
     return run->rte->size < 2 ? "one rank has nobody to pair with" : NULL;
@@ -61,35 +50,12 @@ static const char *not_applicable(const struct fc_run *run)
 
 static double cost_s(const struct fc_run *run)
 {
-    struct fc_pairs_plan plan = fc_pairs_plan(run->settings, count_members(run), 1);
+    struct fc_pairs_plan plan =
+        fc_pairs_plan(run->settings, fc_pairs_members(run->rte), 1);
     return fc_pairs_plan_s(&plan) + 0.2;
 }
 
 /* --- setup --- */
-
-static void choose_members(const struct fc_rte *rte, struct state *s)
-{
-    s->me = -1;
-    for (int r = 0; r < rte->size; r++) {
-        bool chosen = rte->nodes == 1 || rte->place[r].local_rank == 0;
-        int member = rte->nodes == 1 ? r : rte->place[r].node;
-        if (chosen)
-            s->rank_of[member] = r;
-        if (chosen && r == rte->rank)
-            s->me = member;
-    }
-}
-
-static enum fc_status open_buffers(struct fc_device *dev, struct state *s,
-                                   struct fc_error *err)
-{
-    enum fc_status status = dev->ops->stream_open(dev, &s->stream, err);
-    if (status == FC_OK)
-        status = dev->ops->alloc(dev, s->room, &s->send, err);
-    if (status == FC_OK)
-        status = dev->ops->alloc(dev, s->room, &s->recv, err);
-    return status == FC_OK ? fc_path_open("", &s->watch, err) : status;
-}
 
 static enum fc_status setup(struct fc_run *run, void **out_state, struct fc_error *err)
 {
@@ -97,35 +63,23 @@ static enum fc_status setup(struct fc_run *run, void **out_state, struct fc_erro
     if (!s)
         return fc_fail(err, FC_NOMEM, "out of memory for the pairs probe");
     *out_state = s;
-    s->members = count_members(run);
-    s->room = fc_pairs_plan(run->settings, s->members, 1).pair.max_bytes;
-    s->rank_of = calloc(s->members, sizeof *s->rank_of);
-    s->active = calloc(s->members, sizeof *s->active);
-    if (!s->rank_of || !s->active)
+    uint32_t members = fc_pairs_members(run->rte);
+    s->active = calloc(members, sizeof *s->active);
+    s->order = calloc(members + 1, sizeof *s->order);
+    if (!s->active || !s->order)
         return fc_fail(err, FC_NOMEM, "out of memory for the pairs probe");
-    choose_members(run->rte, s);
-    enum fc_status status = fc_schedule_open(&s->schedule, s->members, run->seed, err);
-    if (status == FC_OK && !(s->order = calloc(s->members + 1, sizeof *s->order)))
-        status = fc_fail(err, FC_NOMEM, "out of memory for the pairs probe");
-    return status == FC_OK && s->me >= 0 ? open_buffers(run->device, s, err) : status;
+    size_t room = fc_pairs_plan(run->settings, members, 1).pair.max_bytes;
+    return fc_pairs_rank_open(run, room, &s->rank, err);
 }
 
 static void teardown(struct fc_run *run, void *state)
 {
     struct state *s = state;
-    struct fc_device *dev = run->device;
+    (void)run;
     if (!s)
         return;
-    if (s->send)
-        dev->ops->free(dev, s->send, s->room);
-    if (s->recv)
-        dev->ops->free(dev, s->recv, s->room);
-    fc_path_close(s->watch);
-    if (s->stream)
-        dev->ops->stream_close(dev, s->stream);
-    fc_schedule_close(&s->schedule);
+    fc_pairs_rank_close(&s->rank);
     free(s->order);
-    free(s->rank_of);
     free(s->active);
     free(s);
 }
@@ -185,42 +139,16 @@ static struct fc_pair_entry entry_of(const struct fc_pair_result *result, int64_
 static void measure_pair(struct walk *w, uint32_t round, int64_t peer,
                          struct fc_pair_entry *out)
 {
-    struct fc_run *run = w->run;
-    struct state *s = w->state;
-    int peer_rank = s->rank_of[peer];
-    struct fc_pair pair = {.comm = run->world,
-                           .control = run->world,
-                           .peer = peer_rank,
-                           .control_peer = peer_rank,
-                           .first = run->rte->rank < peer_rank,
-                           .rank = run->rte->rank,
-                           .peer_rank = peer_rank,
-                           .device = run->device,
-                           .stream = s->stream,
-                           .send = s->send,
-                           .recv = s->recv};
+    struct fc_pairs_rank *rank = &w->state->rank;
     struct fc_pair_plan plan = w->plan.pair;
     struct fc_pair_result result;
     struct fc_path path;
-    char name[64];
     plan.round = round;
-    plan.data_seed = fc_rng_at(run->seed ^ (uint64_t)w->focus->attempt << 32, round);
-    if (run->rte->nodes > 1)
-        snprintf(name, sizeof name, "pairs round %lu with %.30s", (unsigned long)round,
-                 run->rte->node_name[peer]);
-    else
-        snprintf(name, sizeof name, "pairs round %lu with rank %d",
-                 (unsigned long)round, peer_rank);
-    fc_watchdog_push(run->watchdog, name, FC_WAIT_COLLECTIVE, run->settings->work_ns);
-    fc_path_begin(s->watch);
-    fc_pair_measure(&pair, &plan, &result);
-    bool one_node = run->rte->place[peer_rank].node == run->rte->node;
-    fc_path_end(s->watch, result.payload, fc_path_span(one_node, run->one_kernel),
-                &path);
-    fc_watchdog_pop(run->watchdog);
+    plan.data_seed = fc_rng_at(w->run->seed ^ (uint64_t)w->focus->attempt << 32, round);
+    fc_pairs_rank_measure(rank, &plan, peer, &result, &path);
     *out = entry_of(&result, peer, &path);
     if (result.status != FC_OK)
-        add_own_record(w, &result, peer_rank, out);
+        add_own_record(w, &result, rank->rank_of[peer], out);
 }
 
 /* --- the walk --- */
@@ -229,10 +157,10 @@ static void walk_round(struct walk *w, uint32_t i, struct fc_pair_entry *out)
 {
     const struct state *s = w->state;
     uint32_t round = fc_pairs_plan_round(&w->plan, i);
-    int64_t peer = fc_schedule_partner(&s->schedule, round, (uint32_t)s->me);
+    int64_t peer = fc_schedule_partner(&s->rank.schedule, round, (uint32_t)s->rank.me);
     memset(out, 0, sizeof *out);
     out->peer = -1;
-    if (peer >= 0 && (s->active[s->me] || s->active[peer]))
+    if (peer >= 0 && (s->active[s->rank.me] || s->active[peer]))
         measure_pair(w, round, peer, out);
 }
 
@@ -246,7 +174,7 @@ static enum fc_status walk(struct walk *w, struct fc_error *err)
     enum fc_status status = FC_OK;
     while (n && status == FC_OK) {
         uint64_t start = fc_now_ns();
-        for (uint32_t i = 0; s->me >= 0 && i < n; i++)
+        for (uint32_t i = 0; s->rank.me >= 0 && i < n; i++)
             walk_round(w, done + i, &s->mine[i]);
         took_spent[0] = (int64_t)(fc_now_ns() - start);
         took_spent[1] = (int64_t)(fc_now_ns() - begin);
@@ -255,8 +183,8 @@ static enum fc_status walk(struct walk *w, struct fc_error *err)
         if (status != FC_OK)
             return status;
         *err = w->why;
-        status = fc_pairs_report_block(&w->report, done, n, s->me >= 0 ? s->mine : NULL,
-                                       w->noted, err);
+        status = fc_pairs_report_block(&w->report, done, n,
+                                       s->rank.me >= 0 ? s->mine : NULL, w->noted, err);
         done += n;
         n = fc_pairs_plan_block(&w->plan, done, (uint64_t)took_spent[1], n,
                                 (uint64_t)took_spent[0]);
@@ -277,8 +205,8 @@ static enum fc_status choose_active(const struct walk *w, bool *out_all,
     enum fc_status status =
         fc_rte_allgather(run->rte, "pairs to measure", &mine, sizeof mine, all, err);
     *out_all = true;
-    for (uint32_t m = 0; status == FC_OK && m < s->members; m++) {
-        s->active[m] = all[s->rank_of[m]] != 0;
+    for (uint32_t m = 0; status == FC_OK && m < s->rank.members; m++) {
+        s->active[m] = all[s->rank.rank_of[m]] != 0;
         *out_all = *out_all && s->active[m];
     }
     free(all);
@@ -292,15 +220,17 @@ static enum fc_status probe_run(struct fc_run *run, void *state,
     struct walk w = {.run = run,
                      .state = s,
                      .focus = focus,
-                     .plan = fc_pairs_plan(run->settings, s->members, focus->attempt)};
+                     .plan =
+                         fc_pairs_plan(run->settings, s->rank.members, focus->attempt)};
     bool all = false;
     enum fc_status status = fc_pairs_report_open(
-        &w.report, run, &w.plan, focus->attempt, s->members, s->rank_of, err);
+        &w.report, run, &w.plan, focus->attempt, s->rank.members, s->rank.rank_of, err);
     status = fc_rte_agree(run->rte, "pairs", status, err);
     if (status == FC_OK)
         status = choose_active(&w, &all, err);
     if (status == FC_OK && !all) {
-        status = fc_pairs_plan_order(&w.plan, &s->schedule, s->active, s->order, err);
+        status =
+            fc_pairs_plan_order(&w.plan, &s->rank.schedule, s->active, s->order, err);
         w.plan.order = s->order;
         status = fc_rte_agree(run->rte, "order of pairs", status, err);
     }

@@ -3,12 +3,10 @@
  * pairs of a round at the same time; bandwidth both ways and latency, verified. */
 #include "bench.h"
 #include "bench_table.h"
-#include "collectives/pairs.h"
 #include "collectives/pairs_plan.h"
-#include "collectives/path.h"
+#include "collectives/pairs_rank.h"
 #include "core/log.h"
 #include "core/rng.h"
-#include "core/schedule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,13 +15,7 @@
 struct walk {
     struct fc_bench *bench;
     struct fc_pairs_plan plan;
-    struct fc_schedule schedule;
-    uint32_t members;
-    int64_t me;   /* this rank's member; -1: none */
-    int *rank_of; /* [members] */
-    void *send, *recv;
-    struct fc_stream *stream;
-    struct fc_path_watch *watch;
+    struct fc_pairs_rank rank;
     struct entry *all; /* [ranks] */
     int64_t wrong;
     double GBps; /* sum of both ways of all pairs */
@@ -38,93 +30,38 @@ struct entry {
     char path[32];
 };
 
-static enum fc_status choose_members(struct walk *w, struct fc_error *err)
-{
-    const struct fc_rte *rte = w->bench->run->rte;
-    w->members = (uint32_t)(rte->nodes > 1 ? rte->nodes : rte->size);
-    w->rank_of = calloc(w->members, sizeof *w->rank_of);
-    w->all = calloc((size_t)rte->size, sizeof *w->all);
-    if (!w->rank_of || !w->all)
-        return fc_fail(err, FC_NOMEM, "out of memory for %d ranks", rte->size);
-    w->me = -1;
-    for (int r = 0; r < rte->size; r++) {
-        int member = rte->nodes == 1 ? r : rte->place[r].node;
-        if (rte->nodes > 1 && rte->place[r].local_rank != 0)
-            continue;
-        w->rank_of[member] = r;
-        if (r == rte->rank)
-            w->me = member;
-    }
-    return fc_schedule_open(&w->schedule, w->members, w->bench->run->seed, err);
-}
-
 static enum fc_status open_walk(struct walk *w, struct fc_error *err)
 {
     struct fc_run *run = w->bench->run;
-    struct fc_device *dev = run->device;
     struct fc_settings settings = *run->settings;
     int64_t rounds = w->bench->options->rounds;
     settings.level = FC_LEVEL_STANDARD;
     settings.pair_rounds = rounds ? (uint32_t)rounds : UINT32_MAX;
-    enum fc_status status = choose_members(w, err);
-    w->plan = fc_pairs_plan(&settings, w->members, 1);
-    if (status == FC_OK && w->me >= 0)
-        status = dev->ops->stream_open(dev, &w->stream, err);
-    if (status == FC_OK && w->me >= 0)
-        status = dev->ops->alloc(dev, w->plan.pair.max_bytes, &w->send, err);
-    if (status == FC_OK && w->me >= 0)
-        status = dev->ops->alloc(dev, w->plan.pair.max_bytes, &w->recv, err);
-    if (status == FC_OK)
-        status = fc_path_open("", &w->watch, err);
+    w->plan = fc_pairs_plan(&settings, fc_pairs_members(run->rte), 1);
+    w->all = calloc((size_t)run->rte->size, sizeof *w->all);
+    enum fc_status status =
+        fc_pairs_rank_open(run, w->plan.pair.max_bytes, &w->rank, err);
+    if (status == FC_OK && !w->all)
+        status = fc_fail(err, FC_NOMEM, "out of memory for %d ranks", run->rte->size);
     return fc_rte_agree(run->rte, "buffers", status, err);
 }
 
 static void close_walk(struct walk *w)
 {
-    struct fc_device *dev = w->bench->run->device;
-    if (w->send)
-        dev->ops->free(dev, w->send, w->plan.pair.max_bytes);
-    if (w->recv)
-        dev->ops->free(dev, w->recv, w->plan.pair.max_bytes);
-    if (w->stream)
-        dev->ops->stream_close(dev, w->stream);
-    fc_path_close(w->watch);
-    fc_schedule_close(&w->schedule);
-    free(w->rank_of);
+    fc_pairs_rank_close(&w->rank);
     free(w->all);
 }
 
-static enum fc_status measure(struct walk *w, uint32_t round, int peer,
+static enum fc_status measure(struct walk *w, uint32_t round, int64_t peer,
                               struct entry *out, struct fc_error *err)
 {
-    struct fc_run *run = w->bench->run;
-    struct fc_pair pair = {.comm = run->world,
-                           .control = run->world,
-                           .peer = peer,
-                           .control_peer = peer,
-                           .first = run->rte->rank < peer,
-                           .rank = run->rte->rank,
-                           .peer_rank = peer,
-                           .device = run->device,
-                           .stream = w->stream,
-                           .send = w->send,
-                           .recv = w->recv};
     struct fc_pair_plan plan = w->plan.pair;
     struct fc_pair_result result;
     struct fc_path path;
-    char name[64];
     plan.round = round;
-    plan.data_seed = fc_rng_at(run->seed, round);
-    snprintf(name, sizeof name, "pairs round %lu with rank %d", (unsigned long)round,
-             peer);
-    fc_watchdog_push(run->watchdog, name, FC_WAIT_COLLECTIVE, run->settings->work_ns);
-    fc_path_begin(w->watch);
-    fc_pair_measure(&pair, &plan, &result);
-    bool one_node = run->rte->place[peer].node == run->rte->node;
-    fc_path_end(w->watch, result.payload, fc_path_span(one_node, run->one_kernel),
-                &path);
-    fc_watchdog_pop(run->watchdog);
-    *out = (struct entry){.peer = peer,
+    plan.data_seed = fc_rng_at(w->bench->run->seed, round);
+    fc_pairs_rank_measure(&w->rank, &plan, peer, &result, &path);
+    *out = (struct entry){.peer = w->rank.rank_of[peer],
                           .GBps = result.bw_GBps,
                           .latency_s = result.latency_s,
                           .bytes = result.bytes,
@@ -162,11 +99,11 @@ static enum fc_status walk_round(struct walk *w, uint32_t i, struct fc_error *er
 {
     struct fc_rte *rte = w->bench->run->rte;
     uint32_t round = fc_pairs_plan_round(&w->plan, i);
+    int64_t me = w->rank.me;
     int64_t peer =
-        w->me < 0 ? -1 : fc_schedule_partner(&w->schedule, round, (uint32_t)w->me);
+        me < 0 ? -1 : fc_schedule_partner(&w->rank.schedule, round, (uint32_t)me);
     struct entry mine = {.peer = -1};
-    enum fc_status own =
-        peer < 0 ? FC_OK : measure(w, round, w->rank_of[peer], &mine, err);
+    enum fc_status own = peer < 0 ? FC_OK : measure(w, round, peer, &mine, err);
     /* Others may hang in what failed here: said before this rank waits for them. */
     if (own != FC_OK && own != FC_WRONG)
         fc_log(FC_LOG_QUIET, "%s", err->text);
@@ -208,7 +145,7 @@ enum fc_status fc_bench_pairs(struct fc_bench *bench, struct fc_error *err)
                 rte->size, rte->nodes, rte->nodes == 1 ? "" : "s",
                 (unsigned long)w.plan.rounds, (unsigned long)w.plan.all);
     if (status == FC_OK)
-        status = fc_bench_devices(bench, w.me >= 0 ? 0 : -1, err);
+        status = fc_bench_devices(bench, w.rank.me >= 0 ? 0 : -1, err);
     if (status == FC_OK && bench->out)
         fc_bench_pairs_head(bench->out);
     for (uint32_t i = 0; i < w.plan.rounds && status == FC_OK; i++)
