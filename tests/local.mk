@@ -89,7 +89,7 @@ check_PROGRAMS += $(FC_UNIT)
 TESTS += $(FC_UNIT)
 endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
-EXTRA_DIST += tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
+EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
 EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 tests_unit_worker_SOURCES = tests/unit/worker.c \

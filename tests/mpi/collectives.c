@@ -5,26 +5,17 @@
  * beyond 2^31 instead. */
 #include "collectives/comm.h"
 #include "core/rte.h"
+#include "tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct fc_rte *rte;
-static int tests;
 
 static void check(bool ok, const char *name)
 {
-    struct fc_error err;
-    int64_t failed = ok ? 0 : 1;
-    if (!ok)
-        fprintf(stderr, "# rank %d fails: %s\n", rte->rank, name);
-    if (fc_rte_max(rte, name, &failed, 1, &err) != FC_OK)
-        failed = 1;
-    tests++;
-    if (rte->rank == 0)
-        printf("%s %d - %s\n", failed ? "not ok" : "ok", tests, name);
-    fflush(stdout);
+    tap_check(rte, ok, name);
 }
 
 /* --- elements; all values are small whole numbers, exact in each type --- */
@@ -390,8 +381,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             all[i]->ops->close(all[i]);
-    if (rte->rank == 0)
-        printf("1..%d\n", tests);
+    tap_end(rte);
     fc_rte_close(rte);
     return 0;
 }

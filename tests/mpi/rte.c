@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/journal.h"
 #include "core/run.h"
+#include "tap.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,21 +15,10 @@
 #include <unistd.h>
 
 static struct fc_rte *rte;
-static int tests;
 
-/* A test passes when it does on every rank. The failing rank says so itself. */
 static void check(bool ok, const char *name)
 {
-    struct fc_error err;
-    int64_t failed = ok ? 0 : 1;
-    if (!ok)
-        fprintf(stderr, "# rank %d fails: %s\n", rte->rank, name);
-    if (fc_rte_max(rte, name, &failed, 1, &err) != FC_OK)
-        failed = 1;
-    tests++;
-    if (rte->rank == 0)
-        printf("%s %d - %s\n", failed ? "not ok" : "ok", tests, name);
-    fflush(stdout);
+    tap_check(rte, ok, name);
 }
 
 static void test_agree(void)
@@ -239,8 +229,7 @@ int main(int argc, char **argv)
     check(fc_rte_barrier(rte, "end", &err) == FC_OK &&
               fc_rte_barrier_spin(rte, &err) == FC_OK,
           "barriers");
-    if (rte->rank == 0)
-        printf("1..%d\n", tests);
+    tap_end(rte);
     fc_rte_close(rte);
     return 0;
 }

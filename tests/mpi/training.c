@@ -3,6 +3,7 @@
  * computed here by plain loops in double precision. Every rank checks, rank 0 prints
  * TAP. Run by tests/mpi/training.sh. */
 #include "training/training.h"
+#include "tap.h"
 #include "training/step.h"
 #include "training/weights.h"
 
@@ -16,19 +17,12 @@ enum { LAYERS = 3, STEPS = 4 };
 
 static struct fc_run run;
 static struct fc_error err;
-static int tests;
 
 static void check(bool ok, const char *form, const char *name)
 {
-    int64_t failed = !ok;
-    if (!ok)
-        fprintf(stderr, "# rank %d fails: %s: %s\n", run.rte->rank, form, name);
-    if (fc_rte_max(run.rte, name, &failed, 1, &err) != FC_OK)
-        failed = 1;
-    tests++;
-    if (run.rte->rank == 0)
-        printf("%s %d - %s: %s\n", failed ? "not ok" : "ok", tests, form, name);
-    fflush(stdout);
+    char text[160];
+    snprintf(text, sizeof text, "%s: %s", form, name);
+    tap_check(run.rte, ok, text);
 }
 
 /* This rank's X^T dY of a layer, added up over the ranks and divided by them. */
@@ -214,8 +208,7 @@ int main(void)
         check(reduced == sharded, "both", "the same weights, bit for bit");
     probe_sharded();
     die(&model, &buckets);
-    if (run.rte->rank == 0)
-        printf("1..%d\n", tests);
+    tap_end(run.rte);
     fc_buckets_close(&buckets);
     fc_model_close(&model);
     run.world->ops->close(run.world);
