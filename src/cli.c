@@ -45,6 +45,20 @@ static void print_help(FILE *out)
             "or fabricheck itself failed.\n");
 }
 
+enum fc_status fc_command_begin(const struct fc_option *table, int argc, char **argv,
+                                void *options, struct fc_words *words,
+                                void (*print_command_help)(void), bool *out_done,
+                                struct fc_error *err)
+{
+    *out_done = false;
+    enum fc_status status = fc_options_init(table, options, err);
+    if (status == FC_OK)
+        status = fc_options_parse(table, argc, argv, options, words, out_done, err);
+    if (status == FC_OK && *out_done)
+        print_command_help();
+    return status;
+}
+
 static const struct fc_command *find(const char *name)
 {
     for (const struct fc_command *c = commands; c->name; c++)

@@ -90,16 +90,13 @@ enum fc_status fc_cmd_facts(const struct fc_backends *backends, int argc, char *
                             int *out_exit, struct fc_error *err)
 {
     struct facts_options o = {.output = NULL};
-    bool help = false;
+    bool done = false;
     (void)backends;
-    enum fc_status status = fc_options_init(table, &o, err);
-    if (status == FC_OK)
-        status = fc_options_parse(table, argc, argv, &o, NULL, &help, err);
-    if (status == FC_OK && help)
-        print_help();
-    else if (status == FC_OK && !*o.output)
+    enum fc_status status =
+        fc_command_begin(table, argc, argv, &o, NULL, print_help, &done, err);
+    if (status == FC_OK && !done && !*o.output)
         status = fc_fail(err, FC_USAGE, "-o: a file's name is missing");
-    else if (status == FC_OK)
+    else if (status == FC_OK && !done)
         status = facts(&o, err);
     *out_exit = FC_EXIT_PASS;
     fc_options_free(table, &o);

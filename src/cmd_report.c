@@ -90,22 +90,19 @@ enum fc_status fc_cmd_report(const struct fc_backends *backends, int argc, char 
 {
     struct report_options o = {.format = NULL};
     struct fc_words runs = {0};
-    bool help = false;
+    bool done = false;
     (void)backends;
-    enum fc_status status = fc_options_init(table, &o, err);
-    if (status == FC_OK)
-        status = fc_options_parse(table, argc, argv, &o, &runs, &help, err);
-    if (status == FC_OK && help) {
-        print_help();
-        *out_exit = FC_EXIT_PASS;
-    } else if (status == FC_OK && runs.count != 1) {
+    *out_exit = FC_EXIT_PASS;
+    enum fc_status status =
+        fc_command_begin(table, argc, argv, &o, &runs, print_help, &done, err);
+    if (status == FC_OK && !done && runs.count != 1) {
         status = runs.count
                      ? fc_fail(err, FC_USAGE, "one RUN at a time, not '%.200s' too",
                                runs.word[1])
                      : fc_fail(err, FC_USAGE,
                                "RUN is missing: a run's folder or its "
                                "journal.jsonl");
-    } else if (status == FC_OK) {
+    } else if (status == FC_OK && !done) {
         status = report(&o, &runs, out_exit, err);
     }
     fc_words_free(&runs);

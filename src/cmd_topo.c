@@ -79,14 +79,11 @@ enum fc_status fc_cmd_topo(const struct fc_backends *backends, int argc, char **
                            int *out_exit, struct fc_error *err)
 {
     struct topo_options o = {.from = NULL};
-    bool help = false;
+    bool done = false;
     (void)backends;
-    enum fc_status status = fc_options_init(table, &o, err);
-    if (status == FC_OK)
-        status = fc_options_parse(table, argc, argv, &o, NULL, &help, err);
-    if (status == FC_OK && help)
-        print_help();
-    else if (status == FC_OK)
+    enum fc_status status =
+        fc_command_begin(table, argc, argv, &o, NULL, print_help, &done, err);
+    if (status == FC_OK && !done)
         status = topo(&o, err);
     *out_exit = FC_EXIT_PASS;
     fc_options_free(table, &o);

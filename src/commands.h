@@ -6,6 +6,7 @@
 #define FC_COMMANDS_H
 
 #include "cli.h"
+#include "core/option.h"
 #include "core/status.h"
 
 struct fc_command {
@@ -17,6 +18,14 @@ struct fc_command {
     enum fc_status (*run)(const struct fc_backends *backends, int argc, char **argv,
                           int *out_exit, struct fc_error *err);
 };
+
+/* How the offline commands begin: sets `options` to their defaults and to what the
+ * command line says, and prints the help where that is asked for: *out_done, nothing is
+ * left to do. `words` takes what is no option; NULL: nothing else is allowed. */
+enum fc_status fc_command_begin(const struct fc_option *table, int argc, char **argv,
+                                void *options, struct fc_words *words,
+                                void (*print_help)(void), bool *out_done,
+                                struct fc_error *err) FC_MUST_USE;
 
 enum fc_status fc_cmd_run(const struct fc_backends *, int, char **, int *,
                           struct fc_error *);
