@@ -306,10 +306,7 @@ static void set_limit(struct fc_record *r, const struct bench *b,
     char rest[80] = "";
     if (naming->variant || !peak.n)
         return;
-    /* The FMA loop's bursts are shorter than a turn on the core: the best of them had
-     * it alone. A copy takes many turns. */
-    bool bursts = strncmp(naming->metric[FC_TRIAL_PEAK], "device.fma_peak.", 16) == 0;
-    r->limit = bursts ? peak.max : fmax(peak.max, peak_alone.median);
+    r->limit = fmax(peak.max, peak_alone.median);
     if (share < CORE_SHARE_MIN) {
         r->limit *= share;
         snprintf(rest, sizeof rest, ", times the %.0f %% of the cores that others left",

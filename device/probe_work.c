@@ -285,7 +285,8 @@ void fc_product_trial(struct fc_trial *trial, struct fc_product_work *work)
     *trial = (struct fc_trial){.work = work, .core_share = product_share};
     trial->half[FC_TRIAL_PEAK] = (struct fc_trial_half){
         .name = fp32 ? "device.fma_peak fp32" : "device.fma_peak fp64",
-        .measure = measure_fma};
+        .measure = measure_fma,
+        .brief = true};
     trial->half[FC_TRIAL_RATE] =
         (struct fc_trial_half){.name = fp32 ? "device.gemm fp32" : "device.gemm fp64",
                                .prepare = spoil_product,

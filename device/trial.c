@@ -40,7 +40,7 @@ static void measure(struct fc_trial *trial, struct fc_trial_half *half)
     enum fc_status status = half->measure(trial->work, &rate, &err);
     if (status == FC_OK) {
         fc_sampler_add(&half->sampler, rate);
-        double share = trial->core_share(trial->work);
+        double share = half->brief ? 1.0 : trial->core_share(trial->work);
         fc_sampler_add(&half->alone, rate / (share > SHARE_MIN ? share : SHARE_MIN));
         status = half->check ? half->check(trial->work, &wrong, &err) : FC_OK;
     }

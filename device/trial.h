@@ -20,6 +20,8 @@ struct fc_trial_half {
     enum fc_status (*prepare)(void *work, struct fc_error *err);
     enum fc_status (*measure)(void *work, double *out_rate, struct fc_error *err);
     enum fc_status (*check)(void *work, uint64_t *out_wrong, struct fc_error *err);
+    bool brief; /* measures in bursts shorter than a turn on the core, the best of which
+                   had it alone */
 
     struct fc_sampler sampler;
     struct fc_sampler alone; /* each rate over its core_share: had it been alone */
