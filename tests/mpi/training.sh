@@ -8,24 +8,6 @@ command -v jq >/dev/null || skip_all "jq is not installed"
 cd "${scratch:?}" || exit 1
 export FABRICHECK_DEADLINE=20s
 
-# relay NAME LAUNCH…: runs tests/mpi/training and passes its test points on under NAME.
-relay() {
-    local name=$1 points=0 planned
-    shift
-    "$@" >out 2>err
-    local status=$?
-    while read -r line; do
-        case $line in
-        ok\ *) tests=$((tests + 1)); points=$((points + 1))
-               echo "ok $tests - $name: ${line#ok * - }" ;;
-        not\ ok\ *) tests=$((tests + 1)); points=$((points + 1))
-               echo "not ok $tests - $name: ${line#not ok * - }" ;;
-        esac
-    done <out
-    planned=$(sed -n 's/^1\.\.//p' out)
-    ok "$name: all its tests ran, status 0" [ "$status:${planned:-none}" = "0:$points" ]
-    show err
-}
 relay "1 process" "$top_builddir/tests/mpi/training"
 for n in 2 3 4; do
     relay "$n ranks" mpirun_n $n "$top_builddir/tests/mpi/training"
