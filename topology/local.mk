@@ -28,6 +28,7 @@ topology_libtopology_a_SOURCES = \
 	topology/read_hwloc.c \
 	topology/read_nccl.c \
 	topology/read_own.c \
+	topology/read_xml.h \
 	topology/read_sys.c \
 	topology/read_sys_cpu.c \
 	topology/read_sys_nic.c \

@@ -3,6 +3,7 @@
  * its input and may abort the process, and a picture of another machine needs none of
  * what it would add. Where objects are is told by their nodeset in both formats. */
 #include "topology/model_parts.h"
+#include "topology/read_xml.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,26 +23,11 @@ struct walk {
     int64_t packages, cores, pus;
 };
 
-static const char *attr(const xmlNode *node, const char *name)
-{
-    for (const xmlAttr *a = node->properties; a; a = a->next)
-        if (strcmp((const char *)a->name, name) == 0 && a->children &&
-            a->children->content)
-            return (const char *)a->children->content;
-    return "";
-}
-
-static bool is(const xmlNode *node, const char *name)
-{
-    return node->type == XML_ELEMENT_NODE &&
-           strcmp((const char *)node->name, name) == 0;
-}
-
 static const char *info(const xmlNode *object, const char *name)
 {
     for (const xmlNode *n = object->children; n; n = n->next)
-        if (is(n, "info") && strcmp(attr(n, "name"), name) == 0)
-            return attr(n, "value");
+        if (fc_xml_is(n, "info") && strcmp(fc_xml_attr(n, "name"), name) == 0)
+            return fc_xml_attr(n, "value");
     return "";
 }
 
@@ -80,14 +66,14 @@ static long line_of(const xmlNode *node)
 static enum fc_status read_mask(struct walk *w, const xmlNode *node, const char *name,
                                 struct fc_cpuset *out)
 {
-    const char *text = attr(node, name);
+    const char *text = fc_xml_attr(node, name);
     *out = (struct fc_cpuset){{0}};
     if (!*text || fc_cpuset_mask(text, out))
         return FC_OK;
     return fc_fail(w->err, FC_USAGE,
                    "line %ld: %s with the %s \"%.60s\", which is no "
                    "mask",
-                   line_of(node), attr(node, "type"), name, text);
+                   line_of(node), fc_xml_attr(node, "type"), name, text);
 }
 
 static enum fc_status read_package(struct walk *w, const xmlNode *node)
@@ -95,7 +81,7 @@ static enum fc_status read_package(struct walk *w, const xmlNode *node)
     struct fc_topo_package *package = fc_topo_add_package(w->topo);
     if (!package)
         return fc_topo_full(w->err);
-    package->os_index = small(attr(node, "os_index"));
+    package->os_index = small(fc_xml_attr(node, "os_index"));
     fc_topo_text(package->model, sizeof package->model, info(node, "CPUModel"));
     return read_mask(w, node, "cpuset", &package->cpus);
 }
@@ -105,10 +91,10 @@ static enum fc_status read_numa(struct walk *w, const xmlNode *node, int package
     struct fc_topo_numa *numa = fc_topo_add_numa(w->topo);
     if (!numa)
         return fc_topo_full(w->err);
-    numa->os_index = small(attr(node, "os_index"));
+    numa->os_index = small(fc_xml_attr(node, "os_index"));
     numa->package = package;
-    numa->bytes = number(attr(node, "local_memory"), -1);
-    numa->is_gpu_memory = strcmp(attr(node, "subtype"), "GPUMemory") == 0;
+    numa->bytes = number(fc_xml_attr(node, "local_memory"), -1);
+    numa->is_gpu_memory = strcmp(fc_xml_attr(node, "subtype"), "GPUMemory") == 0;
     enum fc_status status = read_mask(w, node, "cpuset", &numa->cpus);
     numa->without_cpus = status == FC_OK && fc_cpuset_count(&numa->cpus) == 0;
     return status;
@@ -129,9 +115,10 @@ static enum fc_status read_function(struct walk *w, const xmlNode *node,
                                     const struct place *at, int *out)
 {
     char bdf[24];
-    if (!fc_topo_bdf(attr(node, "pci_busid"), bdf, sizeof bdf))
+    if (!fc_topo_bdf(fc_xml_attr(node, "pci_busid"), bdf, sizeof bdf))
         return fc_fail(w->err, FC_USAGE, "line %ld: %s with the pci_busid \"%.40s\"",
-                       line_of(node), attr(node, "type"), attr(node, "pci_busid"));
+                       line_of(node), fc_xml_attr(node, "type"),
+                       fc_xml_attr(node, "pci_busid"));
     if (fc_topo_find_pci(w->topo, bdf) >= 0)
         fc_topo_odd(w->topo, "%s is there twice", bdf);
     struct fc_topo_pci *pci = fc_topo_add_pci(w->topo);
@@ -142,8 +129,8 @@ static enum fc_status read_function(struct walk *w, const xmlNode *node,
     pci->host = at->host;
     pci->numa = at->numa;
     pci->package = at->package;
-    read_type(pci, attr(node, "pci_type"));
-    pci->link.GBps = decimal(attr(node, "pci_link_speed"));
+    read_type(pci, fc_xml_attr(node, "pci_type"));
+    pci->link.GBps = decimal(fc_xml_attr(node, "pci_link_speed"));
     fc_topo_classify(pci);
     fc_topo_text(pci->name, sizeof pci->name, info(node, "PCIDevice"));
     *out = (int)w->topo->pcis - 1;
@@ -214,10 +201,10 @@ static enum fc_status read_nic(struct walk *w, const xmlNode *node, int pci, boo
     if (pci >= 0)
         w->topo->pci[pci].has_interface = true;
     if (!verbs) {
-        fc_topo_add_net(nic, attr(node, "name"));
+        fc_topo_add_net(nic, fc_xml_attr(node, "name"));
         return FC_OK;
     }
-    fc_topo_text(nic->rdma, sizeof nic->rdma, attr(node, "name"));
+    fc_topo_text(nic->rdma, sizeof nic->rdma, fc_xml_attr(node, "name"));
     fc_topo_text(nic->node_guid, sizeof nic->node_guid, info(node, "NodeGUID"));
     return read_ports(w, node, nic);
 }
@@ -226,8 +213,8 @@ static enum fc_status read_nic(struct walk *w, const xmlNode *node, int pci, boo
  * OpenCL). A display or an OpenCL device alone makes no GPU for compute. */
 static enum fc_status read_os_device(struct walk *w, const xmlNode *node, int pci)
 {
-    int64_t kind = number(attr(node, "osdev_type"), -1);
-    const char *sub = attr(node, "subtype"), *name = attr(node, "name");
+    int64_t kind = number(fc_xml_attr(node, "osdev_type"), -1);
+    const char *sub = fc_xml_attr(node, "subtype"), *name = fc_xml_attr(node, "name");
     if (!*sub)
         sub = info(node, "CoProcType");
     bool compute = strcmp(sub, "CUDA") == 0 || strcmp(sub, "NVML") == 0 ||
@@ -259,7 +246,7 @@ static enum fc_status visit_children(struct walk *w, const xmlNode *node,
 {
     enum fc_status status = FC_OK;
     for (const xmlNode *n = node->children; n && status == FC_OK; n = n->next)
-        if (is(n, "object"))
+        if (fc_xml_is(n, "object"))
             status = visit(w, n, at);
     return status;
 }
@@ -272,7 +259,7 @@ static enum fc_status visit_io(struct walk *w, const xmlNode *node, const char *
     if (strcmp(type, "OSDev") == 0)
         status = read_os_device(w, node, at.parent);
     else if (strcmp(type, "Bridge") == 0 &&
-             strncmp(attr(node, "bridge_type"), "0", 1) == 0)
+             strncmp(fc_xml_attr(node, "bridge_type"), "0", 1) == 0)
         at.host = w->topo->hosts++, at.parent = -1;
     else if (strcmp(type, "Bridge") == 0 || strcmp(type, "PCIDev") == 0)
         status = read_function(w, node, &at, &pci);
@@ -292,7 +279,7 @@ static enum fc_status visit_io(struct walk *w, const xmlNode *node, const char *
 
 static enum fc_status visit(struct walk *w, const xmlNode *node, struct place at)
 {
-    const char *type = attr(node, "type");
+    const char *type = fc_xml_attr(node, "type");
     enum fc_status status = FC_OK;
     if (++at.depth > MAX_DEPTH)
         return fc_fail(w->err, FC_USAGE, "line %ld: objects are nested deeper than %d",
@@ -324,7 +311,7 @@ static size_t read_numbers(const xmlNode *node, const char *name, bool objects,
 {
     size_t n = 0;
     for (const xmlNode *c = node->children; c; c = c->next) {
-        if (!is(c, name) || !c->children || !c->children->content)
+        if (!fc_xml_is(c, name) || !c->children || !c->children->content)
             continue;
         const char *p = (const char *)c->children->content;
         while (*p) {
@@ -351,9 +338,9 @@ static size_t read_numbers(const xmlNode *node, const char *name, bool objects,
 static const xmlNode *find_object(const xmlNode *node, int64_t gp_index, int depth)
 {
     for (const xmlNode *n = node->children; n && depth < MAX_DEPTH; n = n->next) {
-        if (!is(n, "object"))
+        if (!fc_xml_is(n, "object"))
             continue;
-        if (number(attr(n, "gp_index"), -1) == gp_index)
+        if (number(fc_xml_attr(n, "gp_index"), -1) == gp_index)
             return n;
         const xmlNode *found = find_object(n, gp_index, depth + 1);
         if (found)
@@ -367,9 +354,9 @@ static int gpu_of_object(const struct fc_topo *topo, const xmlNode *root, int64_
 {
     char bdf[24];
     const xmlNode *node = gp >= 0 ? find_object(root, gp, 0) : NULL;
-    while (node && strcmp(attr(node, "type"), "OSDev") == 0)
+    while (node && strcmp(fc_xml_attr(node, "type"), "OSDev") == 0)
         node = node->parent;
-    if (!node || !fc_topo_bdf(attr(node, "pci_busid"), bdf, sizeof bdf))
+    if (!node || !fc_topo_bdf(fc_xml_attr(node, "pci_busid"), bdf, sizeof bdf))
         return -1;
     int pci = fc_topo_find_pci(topo, bdf);
     for (size_t i = 0; i < topo->gpus; i++)
@@ -396,7 +383,7 @@ static enum fc_status read_bandwidths(struct walk *w, const xmlNode *root,
     size_t n = read_numbers(node, "indexes", true, object, 64);
     if (n > 64 || read_numbers(node, "u64values", false, value, 64 * 64) != n * n) {
         fc_topo_odd(topo, "line %ld: a matrix %.30s that is not square", line_of(node),
-                    attr(node, "name"));
+                    fc_xml_attr(node, "name"));
         return FC_OK;
     }
     for (size_t i = 0; i < n; i++)
@@ -438,7 +425,7 @@ static void settle(struct fc_topo *topo)
 static const xmlNode *machine_of(const xmlNode *root)
 {
     for (const xmlNode *n = root->children; n; n = n->next)
-        if (is(n, "object"))
+        if (fc_xml_is(n, "object"))
             return n;
     return NULL;
 }
@@ -447,7 +434,7 @@ enum fc_status fc_topo_read_hwloc_xml(struct fc_topo *topo, xmlNode *root,
                                       struct fc_error *err)
 {
     struct walk w = {.topo = topo, .err = err};
-    const char *version = attr(root, "version");
+    const char *version = fc_xml_attr(root, "version");
     const xmlNode *machine = machine_of(root);
     if (number(version, 0) > 2 || version[0] > '2')
         return fc_fail(err, FC_USAGE,
@@ -465,8 +452,8 @@ enum fc_status fc_topo_read_hwloc_xml(struct fc_topo *topo, xmlNode *root,
         return fc_fail(err, FC_USAGE, "an hwloc XML without a single processor (PU)");
     settle(topo);
     for (const xmlNode *n = root->children; n && status == FC_OK; n = n->next)
-        if (is(n, "distances2") || is(n, "distances2hetero")) {
-            const char *name = attr(n, "name");
+        if (fc_xml_is(n, "distances2") || fc_xml_is(n, "distances2hetero")) {
+            const char *name = fc_xml_attr(n, "name");
             if (strcmp(name, "NVLinkBandwidth") == 0 ||
                 strcmp(name, "XGMIBandwidth") == 0)
                 status = read_bandwidths(&w, root, n, name[0] == 'X');

@@ -5,6 +5,7 @@
  * would add: a <pci> of class 0302 is a GPU without a <gpu>, one of class 02 a NIC
  * without a <net>. Each bridge stands for a whole switch. */
 #include "topology/model_parts.h"
+#include "topology/read_xml.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,22 +13,6 @@
 #include <string.h>
 
 enum { MAX_DEPTH = 32 };
-
-/* The attribute's text, or "" where there is none; borrowed from the document. */
-static const char *attr(const xmlNode *node, const char *name)
-{
-    for (const xmlAttr *a = node->properties; a; a = a->next)
-        if (strcmp((const char *)a->name, name) == 0 && a->children &&
-            a->children->content)
-            return (const char *)a->children->content;
-    return "";
-}
-
-static bool is(const xmlNode *node, const char *name)
-{
-    return node->type == XML_ELEMENT_NODE &&
-           strcmp((const char *)node->name, name) == 0;
-}
 
 static int64_t number(const char *text, int base, int64_t otherwise)
 {
@@ -48,23 +33,23 @@ static enum fc_status read_net(struct fc_topo *topo, const xmlNode *net, int pci
                                int numa, struct fc_error *err)
 {
     char name[32];
-    fc_topo_text(name, sizeof name, attr(net, "name"));
+    fc_topo_text(name, sizeof name, fc_xml_attr(net, "name"));
     struct fc_topo_nic *nic =
         pci >= 0 ? fc_topo_nic_of(topo, pci) : fc_topo_add_nic(topo);
     struct fc_topo_port *port = nic ? fc_topo_add_port(nic) : NULL;
     if (!port)
         return fc_topo_full(err);
-    int64_t speed = number(attr(net, "speed"), 10, 0);
+    int64_t speed = number(fc_xml_attr(net, "speed"), 10, 0);
     if (speed < 0 || speed > 10000000) {
         fc_topo_odd(topo, "network device %s: a speed of \"%.40s\" Mb/s", name,
-                    attr(net, "speed"));
+                    fc_xml_attr(net, "speed"));
         speed = 0;
     }
     nic->numa = numa;
     port->Gbps = (double)speed / 1000;
-    port->number = small(attr(net, "port"));
+    port->number = small(fc_xml_attr(net, "port"));
     snprintf(port->name, sizeof port->name, "%s", name);
-    fc_topo_text(port->guid, sizeof port->guid, attr(net, "guid"));
+    fc_topo_text(port->guid, sizeof port->guid, fc_xml_attr(net, "guid"));
     if (pci >= 0)
         topo->pci[pci].has_interface = true;
     /* NCCL's socket transport names interfaces, its verbs transport devices: the kernel
@@ -85,7 +70,7 @@ static enum fc_status read_nets(struct fc_topo *topo, const xmlNode *nic, int pc
 {
     enum fc_status status = FC_OK;
     for (const xmlNode *n = nic->children; n && status == FC_OK; n = n->next)
-        if (is(n, "net"))
+        if (fc_xml_is(n, "net"))
             status = read_net(topo, n, pci, numa, err);
     return status;
 }
@@ -97,27 +82,27 @@ static enum fc_status read_peers(struct fc_topo *topo, const xmlNode *gpu, int p
     if (!g)
         return fc_topo_full(err);
     for (const xmlNode *n = gpu->children; n; n = n->next) {
-        bool xgmi = is(n, "xgmi");
-        if (!xgmi && !is(n, "nvlink"))
+        bool xgmi = fc_xml_is(n, "xgmi");
+        if (!xgmi && !fc_xml_is(n, "nvlink"))
             continue;
         struct fc_topo_peer *peer = fc_topo_add_peer(topo);
         if (!peer)
             return fc_topo_full(err);
-        int64_t class = number(attr(n, "tclass"), 16, -1) >> 8;
-        int64_t count = number(attr(n, "count"), 10, 0);
+        int64_t class = number(fc_xml_attr(n, "tclass"), 16, -1) >> 8;
+        int64_t count = number(fc_xml_attr(n, "count"), 10, 0);
         peer->gpu = pci; /* resolve_peers makes GPUs of both */
         peer->xgmi = xgmi;
         peer->links = count > 0 && count <= 64 ? (int)count : 0;
         if (!peer->links)
             fc_topo_odd(topo, "%s: %s of \"%.20s\" links", topo->pci[pci].bdf,
-                        xgmi ? "XGMI" : "NVLink", attr(n, "count"));
+                        xgmi ? "XGMI" : "NVLink", fc_xml_attr(n, "count"));
         peer->kind = class == 0x0680   ? FC_PEER_SWITCH
                      : class >> 8 == 6 ? FC_PEER_CPU
                                        : FC_PEER_GPU;
         char bdf[24];
         if (peer->kind != FC_PEER_GPU)
             continue;
-        peer->peer = fc_topo_bdf(attr(n, "target"), bdf, sizeof bdf)
+        peer->peer = fc_topo_bdf(fc_xml_attr(n, "target"), bdf, sizeof bdf)
                          ? fc_topo_find_pci(topo, bdf)
                          : -1;
     }
@@ -131,9 +116,9 @@ static enum fc_status read_gpu(struct fc_topo *topo, const xmlNode *node, int pc
     if (!gpu)
         return fc_topo_full(err);
     topo->pci[pci].role = FC_PCI_GPU;
-    gpu->dev = small(attr(node, "dev"));
-    gpu->gdr = small(attr(node, "gdr"));
-    const char *arch = attr(node, "gcn"), *sm = attr(node, "sm");
+    gpu->dev = small(fc_xml_attr(node, "dev"));
+    gpu->gdr = small(fc_xml_attr(node, "gdr"));
+    const char *arch = fc_xml_attr(node, "gcn"), *sm = fc_xml_attr(node, "sm");
     char text[sizeof gpu->arch];
     snprintf(text, sizeof text, *arch ? "%s%.20s" : "sm_%.0s%.20s",
              strncmp(arch, "gfx", 3) == 0 ? "" : "gfx", *arch ? arch : sm);
@@ -146,9 +131,10 @@ static int read_function(struct fc_topo *topo, const xmlNode *node, int parent,
                          int host, int numa, struct fc_error *err)
 {
     char bdf[24];
-    if (!fc_topo_bdf(attr(node, "busid"), bdf, sizeof bdf)) {
+    if (!fc_topo_bdf(fc_xml_attr(node, "busid"), bdf, sizeof bdf)) {
         (void)!fc_fail(err, FC_USAGE, "line %ld: <pci> with the busid \"%.40s\"",
-                       xmlGetLineNo((xmlNode *)(uintptr_t)node), attr(node, "busid"));
+                       xmlGetLineNo((xmlNode *)(uintptr_t)node),
+                       fc_xml_attr(node, "busid"));
         return -1;
     }
     if (fc_topo_find_pci(topo, bdf) >= 0)
@@ -162,14 +148,14 @@ static int read_function(struct fc_topo *topo, const xmlNode *node, int parent,
     pci->parent = parent;
     pci->host = host;
     pci->numa = numa;
-    int64_t class = number(attr(node, "class"), 16, -1);
+    int64_t class = number(fc_xml_attr(node, "class"), 16, -1);
     pci->class_code = class < 0 || class > 0xffffff ? -1 : class >> 8;
-    pci->vendor = number(attr(node, "vendor"), 16, -1);
-    pci->device = number(attr(node, "device"), 16, -1);
+    pci->vendor = number(fc_xml_attr(node, "vendor"), 16, -1);
+    pci->device = number(fc_xml_attr(node, "device"), 16, -1);
     fc_topo_classify(pci);
     int index = (int)topo->pcis - 1;
-    double speed = fc_topo_speed(topo, bdf, attr(node, "link_speed"));
-    int width = fc_topo_width(topo, bdf, attr(node, "link_width"));
+    double speed = fc_topo_speed(topo, bdf, fc_xml_attr(node, "link_speed"));
+    int width = fc_topo_width(topo, bdf, fc_xml_attr(node, "link_width"));
     topo->pci[index].link.GTps = speed;
     topo->pci[index].link.width = width;
     return index;
@@ -186,11 +172,11 @@ static enum fc_status read_pci(struct fc_topo *topo, const xmlNode *node, int pa
     if (pci < 0)
         return FC_USAGE;
     for (const xmlNode *n = node->children; n && status == FC_OK; n = n->next) {
-        if (is(n, "pci"))
+        if (fc_xml_is(n, "pci"))
             status = read_pci(topo, n, pci, host, numa, depth + 1, err);
-        else if (is(n, "gpu"))
+        else if (fc_xml_is(n, "gpu"))
             status = read_gpu(topo, n, pci, err);
-        else if (is(n, "nic"))
+        else if (fc_xml_is(n, "nic"))
             status = read_nets(topo, n, pci, numa, err);
     }
     if (status != FC_OK)
@@ -205,9 +191,9 @@ static enum fc_status read_pci(struct fc_topo *topo, const xmlNode *node, int pa
 /* The NUMA node of one <cpu>; -1: err says why not. */
 static int read_cpu(struct fc_topo *topo, const xmlNode *node, struct fc_error *err)
 {
-    const char *mask = attr(node, "affinity");
+    const char *mask = fc_xml_attr(node, "affinity");
     struct fc_cpuset cpus = {{0}};
-    int64_t id = number(attr(node, "numaid"), 10, -2);
+    int64_t id = number(fc_xml_attr(node, "numaid"), 10, -2);
     if (*mask && !fc_cpuset_mask(mask, &cpus)) {
         (void)!fc_fail(err, FC_USAGE,
                        "line %ld: <cpu> with the affinity \"%.60s\", which is no mask",
@@ -216,7 +202,8 @@ static int read_cpu(struct fc_topo *topo, const xmlNode *node, struct fc_error *
     }
     if (id < -1 || id > 65535) {
         (void)!fc_fail(err, FC_USAGE, "line %ld: <cpu> with the numaid \"%.20s\"",
-                       xmlGetLineNo((xmlNode *)(uintptr_t)node), attr(node, "numaid"));
+                       xmlGetLineNo((xmlNode *)(uintptr_t)node),
+                       fc_xml_attr(node, "numaid"));
         return -1;
     }
     struct fc_topo_numa *numa = fc_topo_add_numa(topo);
@@ -276,13 +263,13 @@ static enum fc_status read_all_peers(struct fc_topo *topo, const xmlNode *node,
 {
     enum fc_status status = FC_OK;
     for (const xmlNode *n = node->children; n && status == FC_OK; n = n->next) {
-        if (is(n, "pci")) {
+        if (fc_xml_is(n, "pci")) {
             int mine = (*pci)++;
             for (const xmlNode *g = n->children; g && status == FC_OK; g = g->next)
-                if (is(g, "gpu"))
+                if (fc_xml_is(g, "gpu"))
                     status = read_peers(topo, g, mine, err);
         }
-        if (status == FC_OK && (is(n, "cpu") || is(n, "pci")))
+        if (status == FC_OK && (fc_xml_is(n, "cpu") || fc_xml_is(n, "pci")))
             status = read_all_peers(topo, n, pci, err);
     }
     return status;
@@ -294,16 +281,16 @@ enum fc_status fc_topo_read_nccl_xml(struct fc_topo *topo, xmlNode *root,
     enum fc_status status = FC_OK;
     int pci = 0;
     for (const xmlNode *n = root->children; n && status == FC_OK; n = n->next) {
-        if (!is(n, "cpu"))
+        if (!fc_xml_is(n, "cpu"))
             continue;
         int numa = read_cpu(topo, n, err);
         if (numa < 0)
             return FC_USAGE;
         int host = topo->hosts++;
         for (const xmlNode *c = n->children; c && status == FC_OK; c = c->next) {
-            if (is(c, "pci"))
+            if (fc_xml_is(c, "pci"))
                 status = read_pci(topo, c, -1, host, numa, 0, err);
-            else if (is(c, "nic"))
+            else if (fc_xml_is(c, "nic"))
                 status = read_nets(topo, c, -1, numa, err);
         }
     }
