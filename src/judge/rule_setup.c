@@ -23,17 +23,6 @@ static const char *text(const json_t *o, const char *key)
     return s ? s : "";
 }
 
-static struct fc_finding base_of(const struct fc_case *c, enum fc_severity severity,
-                                 size_t node)
-{
-    return (struct fc_finding){.severity = severity,
-                               .confidence = FC_CONF_HIGH,
-                               .check = c->rule->id,
-                               .node = node,
-                               .rank = -1,
-                               .probe = "config"};
-}
-
 typedef bool (*node_fn)(const struct fc_evidence *ev, size_t node);
 
 /* The array `key` of a node's own facts; NULL: none. */
@@ -89,7 +78,7 @@ static bool lacks_near_nic(const struct fc_evidence *ev, size_t node)
 
 void fc_rule_topo_locality(const struct fc_case *c)
 {
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "fewer NICs than places for them, NICs in the wrong slots, or a virtual "
               "machine that hides where they are";
     f.remedy = "compare the slots with the maker's drawing; traffic of those GPUs goes "
@@ -119,7 +108,7 @@ static bool translates(const struct fc_evidence *ev, size_t node)
 
 void fc_rule_topo_iommu(const struct fc_case *c)
 {
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "an IOMMU that translates sends traffic between GPUs through the root "
               "complex, where it is slow or hangs";
     f.remedy = "boot with iommu=pt, or without an IOMMU";
@@ -167,7 +156,7 @@ void fc_rule_topo_acs(const struct fc_case *c)
     for (size_t i = 0; i < c->ev->nodes; i++) {
         int64_t control = 0;
         const char *bdf = redirecting_bridge(c->ev, i, &control);
-        struct fc_finding f = base_of(c, FC_SEV_WARN, i);
+        struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, i);
         f.cause =
             "ACS redirects peer traffic of GPUs through the root complex, where it "
             "is slow or hangs";
@@ -187,7 +176,7 @@ void fc_rule_topo_odd(const struct fc_case *c)
     for (size_t i = 0; i < c->ev->nodes; i++) {
         const json_t *list = array_of(c->ev, i, "topo.odd");
         const char *first = json_string_value(json_array_get(list, 0));
-        struct fc_finding f = base_of(c, FC_SEV_WARN, i);
+        struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, i);
         f.cause = "firmware or a virtual machine's definition that contradicts itself";
         f.remedy = "see what `fabricheck topo` says there, and what the maker says";
         if (json_array_size(list) > 0)
@@ -221,7 +210,7 @@ static bool locks_little(const struct fc_evidence *ev, size_t node)
 
 void fc_rule_setup_memlock(const struct fc_case *c)
 {
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "the daemon that starts the ranks has this limit itself: a systemd unit "
               "without LimitMEMLOCK, or a session older than limits.conf";
     f.remedy = "LimitMEMLOCK=infinity in slurmd's unit (or limits.conf and a new "
@@ -239,7 +228,7 @@ static bool shares_little(const struct fc_evidence *ev, size_t node)
 
 void fc_rule_setup_shm(const struct fc_case *c)
 {
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "a container runtime's default of 64 MiB";
     f.remedy = "start the container with --shm-size=1g or more, or with --ipc=host";
     report_nodes(c, &f, shares_little, false,
@@ -255,7 +244,7 @@ static bool balances(const struct fc_evidence *ev, size_t node)
 
 void fc_rule_setup_balancing(const struct fc_case *c)
 {
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "the kernel's default; it takes pages away from running threads to see "
               "who uses them, which costs spikes of milliseconds";
     f.remedy = "sysctl kernel.numa_balancing=0";
@@ -299,7 +288,7 @@ static bool is_flat(const struct fc_evidence *ev, size_t node)
 
 void fc_rule_topo_flat(const struct fc_case *c)
 {
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "the virtual machine shows no PCIe switches, so that NCCL takes GPU and "
               "NIC for too far apart and leaves GPUDirect";
     f.remedy =
@@ -329,7 +318,7 @@ static bool sets_harmful(const struct fc_evidence *ev, size_t node)
 
 void fc_rule_setup_nccl(const struct fc_case *c)
 {
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "a setting from a test or another machine that stayed in the environment";
     f.remedy = "unset NCCL_ALGO, NCCL_PROTO, NCCL_MIN_NCHANNELS, NCCL_NVLS_ENABLE=0, "
                "NCCL_NET_GDR_LEVEL and NCCL_*_DISABLE, and let NCCL choose";
@@ -366,7 +355,7 @@ static bool has_prefix_trap(const struct fc_evidence *ev, size_t node)
 
 void fc_rule_setup_hca(const struct fc_case *c)
 {
-    struct fc_finding f = base_of(c, FC_SEV_WARN, FC_NONE);
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "NCCL_IB_HCA takes prefixes: mlx5_1 also takes mlx5_10";
     f.remedy = "begin its value with '=': NCCL_IB_HCA==mlx5_1,...";
     report_nodes(c, &f, has_prefix_trap, false,

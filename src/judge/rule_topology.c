@@ -84,17 +84,6 @@ static bool is_active(const struct item *p)
     return strcmp(text(p->o, "state"), "ACTIVE") == 0;
 }
 
-static struct fc_finding base_of(const struct fc_case *c, enum fc_severity severity,
-                                 size_t node)
-{
-    return (struct fc_finding){.severity = severity,
-                               .confidence = FC_CONF_HIGH,
-                               .check = c->rule->id,
-                               .node = node,
-                               .rank = -1,
-                               .probe = "config"};
-}
-
 /* By what the part is called: "GPU3", or the NIC and the port. */
 static int by_place(const struct item *a, const struct item *b)
 {
@@ -197,7 +186,7 @@ static void say_link(const struct fc_case *c, const struct item *f,
 {
     if (f->number > usual->number) /* a better one is no fault */
         return;
-    struct fc_finding finding = base_of(c, FC_SEV_FAIL, f->node);
+    struct fc_finding finding = fc_finding_of_config(c, FC_SEV_FAIL, f->node);
     finding.cause =
         "a card or riser that is not seated well, a bad lane or retimer, or "
         "a slot with fewer lanes";
@@ -253,7 +242,8 @@ static void say_port(const struct fc_case *c, const struct item *p, size_t other
     if (up == 0 || (others + 1 >= ENOUGH && 2 * others_up < others))
         return;
     bool sure = others + 1 >= ENOUGH && 3 * others_up >= 2 * others;
-    struct fc_finding finding = base_of(c, sure ? FC_SEV_FAIL : FC_SEV_WARN, p->node);
+    struct fc_finding finding =
+        fc_finding_of_config(c, sure ? FC_SEV_FAIL : FC_SEV_WARN, p->node);
     finding.confidence = sure ? FC_CONF_HIGH : FC_CONF_MEDIUM;
     finding.cause = "a cable, a transceiver, or the switch port it leads to";
     finding.remedy = "look at both ends of its cable; a port that is not meant to be "
@@ -306,7 +296,7 @@ static void say_rate(const struct fc_case *c, const struct item *p,
 {
     if (p->number > usual->number)
         return;
-    struct fc_finding finding = base_of(c, FC_SEV_FAIL, p->node);
+    struct fc_finding finding = fc_finding_of_config(c, FC_SEV_FAIL, p->node);
     finding.cause =
         "a cable or transceiver of a lower rate, lanes that do not come up, "
         "or a switch port set to that rate";
@@ -333,7 +323,7 @@ void fc_rule_topo_rate(const struct fc_case *c)
 static void say_firmware(const struct fc_case *c, const struct item *p,
                          const struct item *usual, size_t alike)
 {
-    struct fc_finding finding = base_of(c, FC_SEV_WARN, p->node);
+    struct fc_finding finding = fc_finding_of_config(c, FC_SEV_WARN, p->node);
     finding.cause =
         "an update that did not reach this card, or a card that was swapped "
         "in";
@@ -360,7 +350,7 @@ static void say_setting(const struct fc_case *c, const struct item *p,
                         const struct item *usual, size_t alike, const char *what,
                         const char *remedy)
 {
-    struct fc_finding finding = base_of(c, FC_SEV_WARN, p->node);
+    struct fc_finding finding = fc_finding_of_config(c, FC_SEV_WARN, p->node);
     bool words = p->word[0];
     char mine[32], most[32];
     snprintf(mine, sizeof mine, "%g", p->number);
@@ -461,7 +451,8 @@ static void check_counts(const struct fc_case *c, const char *key, const char *w
         int64_t n = count_of(&ev->fact[i], key);
         if (n < 0 || n >= most)
             continue;
-        struct fc_finding finding = base_of(c, FC_SEV_FAIL, ev->fact[i].node);
+        struct fc_finding finding =
+            fc_finding_of_config(c, FC_SEV_FAIL, ev->fact[i].node);
         finding.cause =
             "a device that did not come up when the node booted, or that was "
             "not given to this machine or container";

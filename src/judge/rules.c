@@ -164,6 +164,17 @@ const struct fc_rule *fc_rule_at(size_t i)
     return i < sizeof rules / sizeof *rules ? &rules[i] : NULL;
 }
 
+struct fc_finding fc_finding_of_config(const struct fc_case *c,
+                                       enum fc_severity severity, size_t node)
+{
+    return (struct fc_finding){.severity = severity,
+                               .confidence = FC_CONF_HIGH,
+                               .check = c->rule->id,
+                               .node = node,
+                               .rank = -1,
+                               .probe = "config"};
+}
+
 /* Why speed of a probe cannot be judged on this node (FC_NONE: on any); "": it can. */
 static struct fc_load_text spoiled(const struct fc_case *c, size_t node,
                                    const char *probe)

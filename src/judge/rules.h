@@ -109,6 +109,10 @@ void fc_rule_expect_gpus(const struct fc_case *c);
  * (FC_NONE: on any). */
 bool fc_speed_spoiled(const struct fc_case *c, size_t node, const char *probe);
 
+/* What findings about how a node is made and set up have in common. */
+struct fc_finding fc_finding_of_config(const struct fc_case *c,
+                                       enum fc_severity severity, size_t node);
+
 /* A finding about speed: FAIL as `f` says, or, when other load spoils the node (for a
  * group: any node), a WARN and a coverage entry instead. */
 void fc_find_slow(const struct fc_case *c, const struct fc_finding *f, const char *fmt,
