@@ -7,7 +7,6 @@ collectives_libcollectives_a_SOURCES = \
 	collectives/comm_mpi.c \
 	collectives/comm_node_mpi.c \
 	collectives/comm_self.c \
-	collectives/matrix.c collectives/matrix.h \
 	collectives/pairs.c collectives/pairs.h \
 	collectives/pairs_plan.c collectives/pairs_plan.h \
 	collectives/pairs_rank.c collectives/pairs_rank.h \

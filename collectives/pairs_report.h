@@ -6,10 +6,10 @@
 #ifndef FC_COLLECTIVES_PAIRS_REPORT_H
 #define FC_COLLECTIVES_PAIRS_REPORT_H
 
-#include "collectives/matrix.h"
 #include "collectives/pairs.h"
 #include "collectives/pairs_plan.h"
 #include "collectives/path.h"
+#include "core/matrix.h"
 #include "core/schedule.h"
 
 /* What a member tells of one round. */

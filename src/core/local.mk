@@ -13,6 +13,7 @@ src_core_libcore_a_SOURCES = \
 	src/core/leave.c src/core/leave.h \
 	src/core/loaded.c src/core/loaded.h \
 	src/core/log.c src/core/log.h \
+	src/core/matrix.c src/core/matrix.h \
 	src/core/metric.c src/core/metric.h src/core/metrics.def \
 	src/core/option.c src/core/option.h \
 	src/core/option_help.c \

@@ -2,9 +2,9 @@
 /* What of the pairs probe is arithmetic: how many rounds and how many at a time, how
  * large a burst, and the matrix line. */
 #include "collectives/pairs.h"
-#include "collectives/matrix.h"
 #include "collectives/pairs_plan.h"
 #include "core/clock.h"
+#include "core/matrix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -253,6 +253,16 @@ static void the_line_says_what_the_journal_promises(void **state)
                 "[{\"name\": \"sockets\", \"how\": \"eth0 moved\"}, "
                 "{\"name\": \"unknown\"}]");
     assert_json(line, "limit", "[12.5, null]");
+    json_decref(line);
+    m.metric = "rdma.write_bw";
+    m.rails = true;
+    m.peer_rail = 2;
+    m.concurrency = 8;
+    line = line_of(&m);
+    assert_json(line, "metric", "\"rdma.write_bw\"");
+    assert_json(line, "rail", "0");
+    assert_json(line, "peer_rail", "2");
+    assert_json(line, "concurrency", "8");
     json_decref(line);
 }
 

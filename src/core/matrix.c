@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "collectives/matrix.h"
+#include "core/matrix.h"
 
 #include "core/record.h"
 
@@ -129,12 +129,19 @@ char *fc_matrix_line(const struct fc_matrix *m)
 {
     json_t *body = json_object();
     json_object_set_new(body, "probe", json_string(m->probe));
+    if (m->metric)
+        json_object_set_new(body, "metric", json_string(m->metric));
+    if (m->rails) {
+        json_object_set_new(body, "rail", json_integer(m->rail));
+        json_object_set_new(body, "peer_rail", json_integer(m->peer_rail));
+    }
     json_object_set_new(body, "attempt", json_integer(m->attempt));
     json_object_set_new(body, "round", json_integer(m->round));
     json_object_set_new(body, "rounds", json_integer(m->rounds));
     json_object_set_new(body, "seed", count(m->seed));
     json_object_set_new(body, "bytes", count(m->bytes));
-    json_object_set_new(body, "concurrency", count(m->pairs));
+    json_object_set_new(body, "concurrency",
+                        count(m->concurrency ? m->concurrency : m->pairs));
     json_object_set_new(body, "samples", json_integer(m->samples));
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if (!add_column(body, m, &columns[i])) {

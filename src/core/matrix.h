@@ -2,11 +2,12 @@
 /* The journal's `matrix` line: one round of pairs (doc/journal.md). Collective: no.
  * Refuses to know: how a pair is measured, whether a value is good.
  */
-#ifndef FC_COLLECTIVES_MATRIX_H
-#define FC_COLLECTIVES_MATRIX_H
+#ifndef FC_CORE_MATRIX_H
+#define FC_CORE_MATRIX_H
 
 #include "core/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,13 +25,17 @@ struct fc_matrix_pair {
 
 struct fc_matrix {
     const char *probe;
+    const char *metric;  /* of the bandwidths; NULL: pair.bw */
+    bool rails;          /* nodes have several NICs; then: */
+    int rail, peer_rail; /* the numbers of the NICs that a and that b used */
     int attempt;
     uint32_t round, rounds;
     uint64_t seed;
     uint64_t bytes;   /* the largest message */
     unsigned samples; /* the fewest of any direction that was measured */
     const struct fc_matrix_pair *pair;
-    size_t pairs; /* all at work at the same time */
+    size_t pairs;
+    size_t concurrency; /* pairs at work at the same time; 0: all of these */
 };
 
 /* The line, malloc'd, without newline; NULL when memory is short. Lists that say
