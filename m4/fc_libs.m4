@@ -55,20 +55,42 @@ AC_DEFUN([FC_WITH_CUDA], [FC_HEADERS_ONLY([CUDA], [cuda], [cuda_runtime_api.h],
 AC_DEFUN([FC_WITH_NCCL], [FC_HEADERS_ONLY([NCCL], [nccl], [nccl.h],
   [${NCCL_HOME:-/usr/local/cuda} /usr/local/cuda /usr /usr/local], [NCCL])])
 
-dnl FC_WITH_VERBS: libibverbs; without it the program knows no RDMA.
+dnl FC_WITH_VERBS: libibverbs; without it the program knows no RDMA. 1.11 is the first with
+dnl ibv_query_gid_table.
 AC_DEFUN([FC_WITH_VERBS], [
 AC_ARG_WITH([verbs],
   [AS_HELP_STRING([--with-verbs], [RDMA through libibverbs (default: if found)])],
   [], [with_verbs=auto])
 fc_verbs_summary=no
 AS_IF([test "x$with_verbs" != xno], [
-  PKG_CHECK_MODULES([VERBS], [libibverbs], [
+  PKG_CHECK_MODULES([VERBS], [libibverbs >= 1.11], [
     fc_verbs_summary=`$PKG_CONFIG --modversion libibverbs`
     AC_DEFINE([HAVE_VERBS], [1], [Define to 1 if libibverbs was found])], [
     AS_IF([test "x$with_verbs" != xauto],
-      [AC_MSG_ERROR([--with-verbs: libibverbs not found (Debian: libibverbs-dev)])])])
+      [AC_MSG_ERROR([--with-verbs: libibverbs >= 1.11 not found (Debian: libibverbs-dev)])])])
 ])
+FC_SYSTEM_INCLUDES([VERBS_CFLAGS])
 AM_CONDITIONAL([HAVE_VERBS], [test "x$fc_verbs_summary" != xno])
+FC_BESIDE_VERBS([RDMACM], [rdmacm], [librdmacm], [connections through rdma_cm])
+FC_BESIDE_VERBS([EFADV], [efa], [libefa], [SRD queue pairs of AWS EFA])
+])
+
+dnl FC_BESIDE_VERBS(NAME, option, pkg-config module, what it is for): only with libibverbs.
+AC_DEFUN([FC_BESIDE_VERBS], [
+AC_ARG_WITH([$2], [AS_HELP_STRING([--with-$2], [$4 (default: if $3 is found)])],
+  [], [with_$2=auto])
+fc_$2_summary=no
+AS_IF([test "x$with_$2" = xauto && test "x$fc_verbs_summary" = xno], [with_$2=no])
+AS_IF([test "x$with_$2" != xno], [
+  PKG_CHECK_MODULES([$1], [$3], [
+    fc_$2_summary=`$PKG_CONFIG --modversion $3`
+    AC_DEFINE([HAVE_$1], [1], [Define to 1 if $3 was found])], [
+    AS_IF([test "x$with_$2" != xauto], [AC_MSG_ERROR([--with-$2: $3 not found])])])
+  AS_IF([test "x$fc_$2_summary" != xno && test "x$fc_verbs_summary" = xno],
+    [AC_MSG_ERROR([--with-$2 needs libibverbs])])
+])
+FC_SYSTEM_INCLUDES([$1_CFLAGS])
+AM_CONDITIONAL([HAVE_$1], [test "x$fc_$2_summary" != xno])
 ])
 
 dnl FC_CMOCKA: the unit tests need it, the program does not.

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+noinst_LIBRARIES += rdma/librdma.a
+rdma_librdma_a_SOURCES = \
+	rdma/port.c rdma/port.h \
+	rdma/port_json.c
+# Calls of libibverbs; without it, one file that says so.
+if HAVE_VERBS
+rdma_librdma_a_SOURCES += rdma/port_verbs.c
+else
+rdma_librdma_a_SOURCES += rdma/port_none.c
+endif
+rdma_librdma_a_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) $(RDMACM_CFLAGS) $(EFADV_CFLAGS)
+FC_LIBS += rdma/librdma.a
