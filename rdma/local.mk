@@ -2,10 +2,12 @@
 noinst_LIBRARIES += rdma/librdma.a
 rdma_librdma_a_SOURCES = \
 	rdma/port.c rdma/port.h \
-	rdma/port_json.c
+	rdma/port_json.c \
+	rdma/port_parts.h \
+	rdma/port_sys.c
 # Calls of libibverbs; without it, one file that says so.
 if HAVE_VERBS
-rdma_librdma_a_SOURCES += rdma/port_verbs.c
+rdma_librdma_a_SOURCES += rdma/port_attr.c rdma/port_attr.h rdma/port_verbs.c
 else
 rdma_librdma_a_SOURCES += rdma/port_none.c
 endif

@@ -76,12 +76,14 @@ struct fc_rdma_port {
     char state_name[16];  /* "active", "down" */
     char phys_state[24];  /* "LinkUp", "Polling", "Disabled" */
     char link_layer[16];  /* "InfiniBand", "Ethernet", "Unspecified" */
-    double Gbps;          /* of the link now; 0: unknown. Of a port that is down: 0 */
+    double Gbps;          /* of the link now; 0: unknown, or not up */
     bool rate_is_nominal; /* a rate that the driver makes up: EFA, rxe */
     double max_Gbps;      /* what the port can do at most; 0: unknown */
     char speed[24];       /* "4X NDR"; "" */
-    int mtu, max_mtu;     /* bytes: 256 to 4096, EFA up to 8928; 0: unknown */
+    int mtu, max_mtu;     /* bytes; 0: unknown; `mtu` only of a port that is up */
     int lid, sm_lid;      /* -1: unknown or none */
+    bool grh_required;    /* InfiniBand packets need a global header */
+    int gid_slots;        /* entries of the table, empty ones too; -1: unknown */
 
     struct fc_rdma_gid *gid;
     size_t gids;
