@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 noinst_LIBRARIES += rdma/librdma.a
 rdma_librdma_a_SOURCES = \
+	rdma/commands.h \
 	rdma/port.c rdma/port.h \
 	rdma/port_json.c \
 	rdma/port_parts.h \
-	rdma/port_sys.c
+	rdma/port_sys.c \
+	rdma/transfer.h
 # Calls of libibverbs; without it, one file that says so.
 if HAVE_VERBS
 rdma_librdma_a_SOURCES += rdma/port_attr.c rdma/port_attr.h rdma/port_verbs.c
