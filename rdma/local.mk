@@ -2,6 +2,9 @@
 noinst_LIBRARIES += rdma/librdma.a
 rdma_librdma_a_SOURCES = \
 	rdma/commands.h \
+	rdma/choose.c rdma/choose.h \
+	rdma/choose_gid.c \
+	rdma/choose_wish.c \
 	rdma/port.c rdma/port.h \
 	rdma/port_json.c \
 	rdma/port_parts.h \
