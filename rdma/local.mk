@@ -2,6 +2,13 @@
 noinst_LIBRARIES += rdma/librdma.a
 rdma_librdma_a_SOURCES = \
 	rdma/commands.h \
+	rdma/effort.c rdma/effort.h \
+	rdma/observe.c rdma/observe.h \
+	rdma/probe_rdma.c rdma/probe_rdma.h \
+	rdma/report.c rdma/report.h \
+	rdma/seats.c rdma/seats.h \
+	rdma/step.c rdma/step.h \
+	rdma/step_counters.c rdma/step_counters.h \
 	rdma/choose.c rdma/choose.h \
 	rdma/choose_gid.c \
 	rdma/choose_wish.c \

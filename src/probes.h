@@ -5,7 +5,7 @@
 
 #include "core/run.h"
 
-#define FC_PROBE_CHOICES "config|device|pairs|collectives|training"
+#define FC_PROBE_CHOICES "config|device|rdma|pairs|collectives|training"
 
 /* Ends with NULL. The first says what the nodes are and belongs to every run. */
 extern const struct fc_probe *const fc_probes[];

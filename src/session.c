@@ -11,6 +11,7 @@
 #include "device/device.h"
 #include "judge/profile.h"
 #include "load.h"
+#include "rdma/seats.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -132,17 +133,19 @@ static enum fc_status open_journal(struct fc_session *s, struct fc_error *err)
     return status;
 }
 
-/* Who shares cores with whom: the same kernel (boot id; in its absence the host name)
+/* What ranks tell each other of their machines. Who shares cores with whom: the same kernel (boot id; in its absence the host name)
  * and affinity masks that overlap. FABRICHECK_NODE names nodes, it makes no cores. */
 struct cores {
     struct fc_kernel_id kernel;
     cpu_set_t mask;
+    bool rdma; /* there is an RDMA device */
 };
 
 static void read_cores(struct cores *c, const char *hostname)
 {
     memset(c, 0, sizeof *c);
     c->kernel = fc_kernel_id(hostname);
+    c->rdma = fc_rdma_present();
     if (sched_getaffinity(0, sizeof c->mask, &c->mask) != 0)
         memset(&c->mask, 0xff, sizeof c->mask);
 }
@@ -160,8 +163,10 @@ static enum fc_status find_share(struct fc_session *s, int *out_share, int *out_
         fc_rte_allgather(rte, "affinity masks", &mine, sizeof mine, all, err);
     *out_share = *out_shares = 0;
     s->run.one_kernel = true;
+    s->run.rdma = false;
     for (int r = 0; status == FC_OK && r < rte->size; r++) {
         cpu_set_t both;
+        s->run.rdma = s->run.rdma || all[r].rdma;
         if (strcmp(mine.kernel.text, all[r].kernel.text) != 0)
             s->run.one_kernel = false;
         CPU_AND(&both, &mine.mask, &all[r].mask);

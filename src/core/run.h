@@ -45,6 +45,7 @@ struct fc_run {
      * cannot be shared, or where there is one rank. */
     struct fc_comm *world_aware, *node_aware;
     bool one_kernel; /* all ranks run on one kernel */
+    bool rdma;       /* some node has an RDMA device */
     int sharers;     /* ranks that share this rank's cores, itself included */
     uint64_t seed;
 };
