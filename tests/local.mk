@@ -106,6 +106,14 @@ tests_double_fabricheck_double_SOURCES = \
 	tests/double/device_double.c tests/double/device_double.h \
 	tests/double/fault.c tests/double/fault.h \
 	tests/double/main.c
+# The same with RDMA ports of its own making.
+check_PROGRAMS += tests/double/fabricheck-rdma
+tests_double_fabricheck_rdma_SOURCES = \
+	tests/double/rdma_double.h tests/double/rdma_fault.c \
+	tests/double/rdma_lanes.c tests/double/rdma_main.c tests/double/rdma_worker.c
+tests_double_fabricheck_rdma_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=fc_rdma_present,--wrap=fc_transfer_open,--wrap=fc_transfer_connect \
+	-Wl,--wrap=fc_transfer_measure,--wrap=fc_transfer_close
 FC_SHELL_TESTS = \
 	tests/cli/bench.sh \
 	tests/cli/judge.sh \
@@ -117,6 +125,7 @@ FC_SHELL_TESTS = \
 	tests/mpi/faults.sh \
 	tests/mpi/pairs.sh \
 	tests/mpi/ranks.sh \
+	tests/mpi/rdma.sh \
 	tests/mpi/rte.sh \
 	tests/mpi/shaped-link.sh \
 	tests/mpi/training.sh \
