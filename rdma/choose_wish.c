@@ -134,7 +134,7 @@ bool fc_rdma_hca_names(const char *hca, const struct fc_rdma_port *port)
 
 /* ---- what a person names ---- */
 
-/* "mlx5_0:1 (active, 400 Gb/s), mlx5_1:1 (down)"; cut with "..." when there are many. */
+/* "mlx5_0:1 (active, 400 Gb/s), mlx5_1:1 (down)"; cut with "..." when too many. */
 static void list_ports(const struct fc_rdma_ports *ports, char *out, size_t bytes)
 {
     size_t used = 0;

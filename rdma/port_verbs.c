@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What libibverbs says of devices and ports, over what /sys has said. Each call is named
- * before it is made: a sick device can hold any of them for ever. */
+/* What libibverbs says of devices and ports, over what /sys has said. Each call is
+ * named before it is made: a sick device can hold any of them for ever. */
 #include "config.h"
 
 #include "rdma/port.h"
