@@ -55,8 +55,8 @@ static const struct fc_topo_nic *nic_of(const struct look *look,
 
 /* ---- which kind of port is the fabric's ---- */
 
-/* Ports that could be the fabric: of a wire that queue pairs are made for here, and of a
- * card where there is one. */
+/* Ports that could be the fabric: of a wire that queue pairs are made for here, and of
+ * a card where there is one. */
 static bool may_be_fabric(const struct look *look, const struct fc_rdma_port *port)
 {
     const struct fc_topo_nic *nic = nic_of(look, port);
@@ -147,13 +147,15 @@ static void judge_kind(const struct look *look, const struct fc_rdma_port *port,
                   "management or storage by the node's picture");
 }
 
-/* Its card's own function, among the ports that could be rails. */
+/* Its card's own function, where that can be used itself. */
 static const struct fc_rdma_port *own_function(const struct look *look,
                                                const struct fc_rdma_port *port)
 {
     for (size_t i = 0; port->vf && i < look->ports->ports; i++) {
         const struct fc_rdma_port *own = &look->ports->port[i];
-        if (!own->vf && own->bdf[0] && strcmp(own->bdf, port->pf_bdf) == 0)
+        if (!own->vf && own->usable && is_up(own) && own->bdf[0] &&
+            strcmp(own->bdf, port->pf_bdf) == 0 &&
+            fc_rdma_hca_names(look->wish->hca, own))
             return own;
     }
     return NULL;
@@ -265,53 +267,51 @@ static bool is_rail(const struct fc_rdma_chosen *chosen)
     return chosen->why <= FC_RDMA_NO_PKEY;
 }
 
-/* By the picture's rail, else in the order of the bus; then by name and port. */
-static bool comes_before(const struct look *look, size_t a, size_t b)
+/* In the picture's order where it has one, else in that of the bus; then by name and
+ * port, as the ports are. */
+static bool comes_before(const struct look *look, bool pictured, size_t a, size_t b)
 {
     const struct fc_rdma_port *x = &look->ports->port[a], *y = &look->ports->port[b];
-    const struct fc_topo_nic *xn = nic_of(look, x), *yn = nic_of(look, y);
-    int xr = xn ? xn->rail : -1, yr = yn ? yn->rail : -1;
-    if (xr != yr && xr >= 0 && yr >= 0)
-        return xr < yr;
     int order = strcmp(x->bdf, y->bdf);
-    return order != 0 && x->device[0] && strcmp(x->device, y->device) != 0 ? order < 0
-                                                                           : a < b;
+    if (pictured)
+        order = nic_of(look, x)->rail - nic_of(look, y)->rail;
+    return order != 0 ? order < 0 : a < b;
 }
 
-/* The picture's own numbers, where it has one for each rail and no two share it. */
-static bool number_by_picture(const struct look *look, struct fc_rdma_choice *out)
+/* Whether the picture has a rail for each; *out_alone: and each of them once. */
+static bool is_pictured(const struct look *look, const struct fc_rdma_choice *choice,
+                        bool *out_alone)
 {
-    for (size_t i = 0; i < out->count; i++) {
+    *out_alone = true;
+    for (size_t i = 0; i < choice->count; i++) {
         const struct fc_topo_nic *nic = nic_of(look, &look->ports->port[i]);
-        if (!is_rail(&out->chosen[i]))
+        if (!is_rail(&choice->chosen[i]))
             continue;
         if (!nic || nic->rail < 0)
             return false;
         for (size_t j = 0; j < i; j++)
-            if (is_rail(&out->chosen[j]) &&
+            if (is_rail(&choice->chosen[j]) &&
                 nic_of(look, &look->ports->port[j])->rail == nic->rail)
-                return false;
-    }
-    for (size_t i = 0; i < out->count; i++) {
-        struct fc_rdma_chosen *chosen = &out->chosen[i];
-        if (!is_rail(chosen))
-            continue;
-        chosen->rail = nic_of(look, &look->ports->port[i])->rail;
-        out->rails = chosen->rail >= out->rails ? chosen->rail + 1 : out->rails;
+                *out_alone = false;
     }
     return true;
 }
 
-static void number_in_order(const struct look *look, struct fc_rdma_choice *out)
+/* The picture's own numbers, unless two ports share one. */
+static void number_rails(const struct look *look, struct fc_rdma_choice *out)
 {
+    bool alone, pictured = is_pictured(look, out, &alone);
     for (size_t i = 0; i < out->count; i++) {
         int rail = 0;
         if (!is_rail(&out->chosen[i]))
             continue;
         for (size_t j = 0; j < out->count; j++)
-            rail += j != i && is_rail(&out->chosen[j]) && comes_before(look, j, i);
+            rail += j != i && is_rail(&out->chosen[j]) &&
+                    comes_before(look, pictured, j, i);
+        if (pictured && alone)
+            rail = nic_of(look, &look->ports->port[i])->rail;
         out->chosen[i].rail = rail;
-        out->rails++;
+        out->rails = rail >= out->rails ? rail + 1 : out->rails;
     }
 }
 
@@ -332,8 +332,7 @@ enum fc_status fc_rdma_choose(const struct fc_rdma_ports *ports,
     find_fabric(&look);
     for (size_t i = 0; i < out->count; i++)
         choose_one(&look, i);
-    if (!number_by_picture(&look, out))
-        number_in_order(&look, out);
+    number_rails(&look, out);
     return FC_OK;
 }
 

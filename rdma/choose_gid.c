@@ -5,9 +5,9 @@
  * routable identifier. On RoCE, without NCCL_IB_GID_INDEX, NCCL walks the table with
  * entry 0 in hand and changes to a later one of the wanted family and range when the
  * one in hand is of the other family; or when the later one has a real address (neither
- * empty nor link-local) and the wanted RoCE version, and the one in hand another version
- * or no real address. Empty entries count as IPv6. Where nothing fits, entry 0 stays,
- * which is how a link-local RoCE v1 address comes to be used.
+ * empty nor link-local) and the wanted RoCE version, and the one in hand another
+ * version or no real address. Empty entries count as IPv6. Where nothing fits, entry 0
+ * stays, which is how a link-local RoCE v1 address comes to be used.
  */
 #include "rdma/choose.h"
 

@@ -134,7 +134,7 @@ bool fc_rdma_hca_names(const char *hca, const struct fc_rdma_port *port)
 
 /* ---- what a person names ---- */
 
-/* "mlx5_0:1 (active, 400 Gb/s), mlx5_1:1 (down)"; cut with "..." when there are many. */
+/* "mlx5_0:1 (active, 400 Gb/s), mlx5_1:1 (down)"; cut with "..." when too many. */
 static void list_ports(const struct fc_rdma_ports *ports, char *out, size_t bytes)
 {
     size_t used = 0;
@@ -183,7 +183,7 @@ enum fc_status fc_rdma_port_named(const struct fc_rdma_ports *ports, const char 
                                   struct fc_error *err)
 {
     char list[320];
-    size_t port;
+    size_t port = 0;
     if (ports->ports == 0)
         return fc_fail(err, FC_USAGE, "%s %.60s: %s", option, value, ports->none);
     list_ports(ports, list, sizeof list);
