@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 noinst_LIBRARIES += rdma/librdma.a
 rdma_librdma_a_SOURCES = \
+	rdma/choose.c rdma/choose.h \
+	rdma/choose_gid.c \
+	rdma/choose_wish.c \
 	rdma/commands.h \
+	rdma/counter_names.def \
+	rdma/counters.c rdma/counters.h \
+	rdma/counters_prove.c \
+	rdma/ethtool.c rdma/ethtool.h \
 	rdma/port.c rdma/port.h \
 	rdma/port_json.c \
 	rdma/port_parts.h \

@@ -15,6 +15,7 @@ src_core_libcore_a_SOURCES = \
 	src/core/log.c src/core/log.h \
 	src/core/matrix.c src/core/matrix.h \
 	src/core/metric.c src/core/metric.h src/core/metrics.def \
+	src/core/nccl_conf.c src/core/nccl_conf.h \
 	src/core/option.c src/core/option.h \
 	src/core/option_help.c \
 	src/core/option_internal.h \
