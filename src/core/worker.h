@@ -42,11 +42,18 @@ struct fc_worker_command {
 };
 
 /* Worker's side: names the call that is about to be made (static or long-lived text is
- * not needed; at most 63 bytes are kept). NULL: none. */
+ * not needed; at most 63 bytes are kept). NULL: none. `call` may be NULL, so that code
+ * under test needs no worker. */
 void fc_worker_note(struct fc_worker_call *call, const char *what);
 /* Worker's side: sends one line to the rank, at most 1 MiB. */
 enum fc_status fc_worker_emit(struct fc_worker_call *call, const char *line,
                               struct fc_error *err) FC_MUST_USE;
+
+/* Worker's side: where commands that belong together (`owner`, any address that is
+ * theirs alone) keep what is open from one to the next; NULL at first. It ends with the
+ * worker. NULL: more than FC_WORKER_KEEPS owners. */
+enum { FC_WORKER_KEEPS = 4 };
+void **fc_worker_keep(struct fc_worker_call *call, const void *owner);
 
 /* The body of the hidden subcommand `worker`: serves commands until its rank goes away.
  * Returns the exit status of the process. */

@@ -20,13 +20,30 @@ struct fc_worker_call {
     int sock;
     uint32_t id;
     struct fc_note_page *page;
+    struct kept {
+        const void *owner;
+        void *state;
+    } kept[FC_WORKER_KEEPS];
 };
 
 enum { EXIT_SERVED = 0, EXIT_NO_RANK = 2, EXIT_BROKEN = 3 };
 
 void fc_worker_note(struct fc_worker_call *call, const char *what)
 {
-    fc_note_write(call->page, what);
+    if (call)
+        fc_note_write(call->page, what);
+}
+
+void **fc_worker_keep(struct fc_worker_call *call, const void *owner)
+{
+    for (size_t i = 0; i < FC_WORKER_KEEPS; i++) {
+        struct kept *kept = &call->kept[i];
+        if (!kept->owner)
+            kept->owner = owner;
+        if (kept->owner == owner)
+            return &kept->state;
+    }
+    return NULL;
 }
 
 static bool send_frame(const struct fc_worker_call *call, enum fc_frame_type type,
