@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 noinst_LIBRARIES += rdma/librdma.a
 rdma_librdma_a_SOURCES = \
-	rdma/commands.h \
 	rdma/effort.c rdma/effort.h \
 	rdma/observe.c rdma/observe.h \
 	rdma/probe_rdma.c rdma/probe_rdma.h \

@@ -153,6 +153,14 @@ static bool keep_pair(struct fc_rdma_report *report, enum fc_rdma_op op,
             keep(&report->latency[op], p->latency_s));
 }
 
+static void keep_path(struct fc_rdma_report *report, const char *path)
+{
+    if (!report->path[0])
+        snprintf(report->path, sizeof report->path, "%s", path);
+    else if (strcmp(report->path, path) != 0)
+        snprintf(report->path, sizeof report->path, "unknown");
+}
+
 /* True for the first member of a pair, which then stands for both. */
 static bool leads(const struct fc_rdma_report *report, int node, int rail)
 {
@@ -191,6 +199,8 @@ static enum fc_status add_line(struct fc_rdma_report *report,
         m.peer_rail = e->peer_rail;
         if (e->samples && (m.samples == 0 || e->samples < m.samples))
             m.samples = e->samples;
+        if (p->status == FC_OK)
+            keep_path(report, p->path);
         if (!keep_pair(report, op, p))
             return fc_fail(err, FC_NOMEM, "out of memory for values");
     }
@@ -312,6 +322,8 @@ static enum fc_status add_sum(const struct fc_rdma_report *report, const char *m
     r.params.concurrency = (int)report->most_pairs;
     r.params.attempt = report->attempt;
     r.bytes = (int64_t)bytes;
+    r.path = report->path[0] ? report->path : NULL;
+    r.path_how = report->path[0] ? "as of each pair" : NULL;
     r.wrong = 0;
     if (!fc_summarize(v->x, v->n, &r.value, NULL))
         return fc_fail(err, FC_NOMEM, "out of memory for a summary");

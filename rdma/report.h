@@ -27,6 +27,7 @@ struct fc_rdma_report {
     struct fc_matrix_pair *pair;      /* [nodes] */
     struct fc_rdma_values bw[FC_RDMA_OPS], latency[FC_RDMA_OPS], together;
     size_t most_pairs;
+    char path[32]; /* of all pairs; "unknown" where they differ or one is not proven */
 };
 
 /* Collective: no. The caller closes it, also after a failure. */

@@ -3,6 +3,7 @@
 #include "rdma_double.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
