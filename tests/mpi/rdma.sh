@@ -97,7 +97,7 @@ ok "dead port: FAIL" [ $? = 1 ]
 ok "dead port: its node and rail are named" finding fail pair.failed "$v" "rail $rail"
 struck down
 ok "port that is down: FAIL" [ $? = 1 ]
-ok "port that is down: named" finding fail record.failed "$v" "down"
+ok "port that is down: named" finding fail result.failed "$v" "down"
 struck corrupt
 ok "corrupting port: FAIL" [ $? = 1 ]
 ok "corrupting port: named as the one that receives" finding fail pair.wrong "$v" "receives"
