@@ -49,7 +49,7 @@ static enum fc_status add_grown(const struct fc_rdma_step *step, int slot,
     r.subject.peer_nic = fc_rdma_seat(step->seats, m->peer_node, m->peer_rail)->name;
     r.subject.bdf = own->bdf[0] ? own->bdf : NULL;
     r.subject.guid = own->guid[0] ? own->guid : NULL;
-    r.params.op = "step";
+    r.params.op = "rdma";
     r.params.variant = json_string_value(json_object_get(grown, "name"));
     r.params.attempt = step->attempt;
     if (!fc_summarize(&value, 1, &r.value, NULL))
