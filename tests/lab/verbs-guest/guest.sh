@@ -19,10 +19,15 @@ address() {
 
 # ---- state of a port ------------------------------------------------------------------------
 
-port_file() { cat "/sys/class/infiniband/rxe$1/ports/1/$2"; }    # PORT FILE
-port_state() { port_file "$1" state | sed 's/^[0-9]*: //'; }      # ACTIVE, DOWN
-phys_state() { port_file "$1" phys_state | sed 's/^[0-9]*: //'; } # LinkUp, Disabled, Polling
-counter() { port_file "$1" "hw_counters/$2"; }                    # PORT NAME
+# To start a process costs some 50 ms where each instruction is emulated, so that files are read
+# by bash itself.
+port_file() { # PORT FILE
+    local line
+    read -r line <"/sys/class/infiniband/rxe$1/ports/1/$2" && echo "$line"
+}
+port_state() { port_file "$1" state | { read -r _ line && echo "$line"; }; }      # ACTIVE, DOWN
+phys_state() { port_file "$1" phys_state | { read -r _ line && echo "$line"; }; } # LinkUp, Disabled, Polling
+counter() { port_file "$1" "hw_counters/$2"; }                                    # PORT NAME
 active_mtu() { # PORT
     ibv_devinfo -d "rxe$1" | sed -n 's/^[[:space:]]*active_mtu:[[:space:]]*\([0-9]*\).*/\1/p'
 }
@@ -33,11 +38,21 @@ until_true() {
     shift
     until "$@"; do
         [ "$SECONDS" -lt "$end" ] || return 1
-        sleep 0.1
+        pause 0.1
     done
 }
-port_is() { [ "$(port_state "$1")" = "$2" ]; } # PORT STATE
-port_works() { port_is "$1" ACTIVE && ! port_file "$1" gids/1 | grep -q '^[0:]*$'; }
+# pause SECONDS: nobody writes into this pipe.
+exec {guest_pipe}<> <(:)
+pause() { read -r -t "$1" -u "$guest_pipe" || true; }
+port_is() { # PORT STATE
+    local state
+    read -r _ state <"/sys/class/infiniband/rxe$1/ports/1/state" && [ "$state" = "$2" ]
+}
+port_works() { # PORT
+    local gid
+    port_is "$1" ACTIVE && read -r gid <"/sys/class/infiniband/rxe$1/ports/1/gids/1" &&
+        [[ ! $gid =~ ^[0:]*$ ]]
+}
 
 # port_waits PORT: until it is ACTIVE and has its GID.
 port_waits() {
@@ -246,53 +261,63 @@ set_kernel() { # PATH=VALUE…
     done
 }
 
-# An interface that goes down loses its routes.
-port_route() { # PORT
-    [ "$FC_GUEST_NODES" -eq 2 ] ||
-        ip route replace 10.0.0.0/24 dev "v$1" src "10.0.0.$1" table $((100 + $1))
-}
-
 # All ports in one network namespace, since rxe sees only the first one. What port i sends to
 # another port's address must leave by its own interface and cross the bridge, though the
 # kernel knows the address as one of its own: rules that come before the local table say so.
 make_bridge() {
-    local i mac
     set_kernel conf/all/rp_filter=0 conf/default/rp_filter=0 conf/all/accept_local=1 \
-        conf/default/accept_local=1 conf/all/arp_ignore=1 conf/all/arp_announce=2 || return
-    ip link add br0 type bridge forward_delay 0 && ip link set br0 up || return
-    ip rule add pref 100 lookup local && ip rule del pref 0 || return
-    for i in $(all_ports); do
-        printf -v mac '02:00:00:00:00:%02x' "$i"
-        ip link add "v$i" type veth peer name "b$i" &&
-            ip link set "b$i" master br0 mtu "$FC_GUEST_MTU" up &&
-            ip link set "v$i" address "$mac" mtu "$FC_GUEST_MTU" up &&
-            ip addr add "10.0.0.$i/24" dev "v$i" && port_route "$i" &&
-            ip rule add pref 5 from "10.0.0.$i" to "10.0.0.$i" lookup local &&
-            ip rule add pref 10 from "10.0.0.$i" to 10.0.0.0/24 iif lo lookup $((100 + i)) &&
-            rdma link add "rxe$i" type rxe netdev "v$i" || return
+        conf/default/accept_local=1 conf/all/arp_ignore=1 conf/all/arp_announce=2 &&
+        bridge_commands | ip -batch - &&
+        for ((i = 1; i <= FC_GUEST_PORTS; i++)); do
+            echo "link add rxe$i type rxe netdev v$i"
+        done | rdma -b -
+}
+bridge_commands() {
+    local i
+    echo "link add br0 type bridge forward_delay 0"
+    echo "link set br0 up"
+    echo "rule add pref 100 lookup local"
+    echo "rule del pref 0"
+    for ((i = 1; i <= FC_GUEST_PORTS; i++)); do
+        printf 'link add v%d mtu %d address 02:00:00:00:00:%02x type veth peer name b%d mtu %d\n' \
+            "$i" "$FC_GUEST_MTU" "$i" "$i" "$FC_GUEST_MTU"
+        echo "link set b$i master br0 up"
+        echo "link set v$i up"
+        echo "addr add 10.0.0.$i/24 dev v$i"
+        echo "route replace $(route_of "$i")"
+        echo "rule add pref 5 from 10.0.0.$i to 10.0.0.$i lookup local"
+        echo "rule add pref 10 from 10.0.0.$i to 10.0.0.0/24 iif lo lookup $((100 + i))"
         # who does not say where from (rdma_cm) starts at another port
         [ "$FC_GUEST_PORTS" -eq 1 ] ||
-            ip rule add pref 20 to "10.0.0.$i" iif lo lookup $((i == 1 ? 102 : 101)) || return
+            echo "rule add pref 20 to 10.0.0.$i iif lo lookup $((i == 1 ? 102 : 101))"
     done
+}
+route_of() { echo "10.0.0.0/24 dev v$1 src 10.0.0.$1 table $((100 + $1))"; } # PORT
+# An interface that goes down loses its routes.
+port_route() { # PORT
+    # shellcheck disable=SC2046 # words
+    [ "$FC_GUEST_NODES" -eq 2 ] || ip route replace $(route_of "$1")
 }
 
 make_host() {
-    local link name dir
+    local dir mac names=() link
     printf '10.1.0.1 node0\n10.1.0.2 node1\n' >>/etc/hosts
-    for link in $(seq 0 "$FC_GUEST_PORTS"); do
-        for dir in /sys/class/net/*; do
-            [[ $(cat "$dir/address") != 02:00:00:00:$(printf '%02x' "$link"):* ]] || name=${dir##*/}
-        done
-        if [ "$link" -eq 0 ]; then
-            ip link set "$name" name control && ip link set control up &&
-                ip addr add "10.1.0.$((FC_GUEST_NODE + 1))/24" dev control || return
-        else
-            ip link set "$name" name "data$link" mtu "$FC_GUEST_MTU" &&
-                ip link set "data$link" up &&
-                ip addr add "$(address "$link")/24" dev "data$link" &&
-                rdma link add "rxe$link" type rxe netdev "data$link" || return
-        fi
+    for dir in /sys/class/net/*; do
+        read -r mac <"$dir/address"
+        [[ $mac != 02:00:00:00:*:* ]] || names[16#${mac:12:2}]=${dir##*/}
     done
+    {
+        echo "link set ${names[0]} name control"
+        echo "link set control up"
+        echo "addr add 10.1.0.$((FC_GUEST_NODE + 1))/24 dev control"
+        for ((link = 1; link <= FC_GUEST_PORTS; link++)); do
+            echo "link set ${names[link]} name data$link mtu $FC_GUEST_MTU"
+            echo "link set data$link up"
+            echo "addr add $(address "$link")/24 dev data$link"
+        done
+    } | ip -batch - && for ((link = 1; link <= FC_GUEST_PORTS; link++)); do
+        echo "link add rxe$link type rxe netdev data$link"
+    done | rdma -b -
 }
 
 # The control plane is TCP: of mpirun too, so that no fault of a port can hang it.
@@ -314,7 +339,7 @@ guest_begin() {
         mpi_environment lo
         make_bridge || return
     fi
-    for port in $(all_ports); do
+    for ((port = 1; port <= FC_GUEST_PORTS; port++)); do
         port_waits "$port" || return
     done
     [ "$FC_GUEST_NODES:$FC_GUEST_NODE" != 2:0 ] || until_true 60 on_peer true 2>/dev/null
