@@ -6,10 +6,10 @@
 
 case_a_ports() {
     local port
+    ibv_devinfo >devices
+    ok "all ports are up for ibv_devinfo" [ "$(grep -c PORT_ACTIVE devices)" = 4 ]
+    ok "MTU 9000 gives active_mtu 4096" [ "$(grep -c 'active_mtu:.*4096' devices)" = 4 ]
     for port in $(all_ports); do
-        ok "port $port is up for ibv_devinfo" \
-            [ "$(ibv_devinfo -d "rxe$port" | grep -c 'PORT_ACTIVE\|link_layer:.*Ethernet')" = 2 ]
-        ok "port $port: MTU 9000 gives active_mtu 4096" [ "$(active_mtu "$port")" = 4096 ]
         ok "port $port: GID 1 is RoCE v2" [ "$(port_file "$port" gid_attrs/types/1)" = "RoCE v2" ]
     done
 }
@@ -115,7 +115,6 @@ case_c_faults() {
     stops "drop_udp out" "ACTIVE LinkUp" drop_udp "$victim" out
     ok "both times the port's going and coming was an event" \
         [ "$(grep -c 'port error' events) $(grep -c 'port active' events)" = "2 2" ]
-    show events
     kill $events && wait $events 2>/dev/null
 
     ok "drop_udp in: what is sent arrives" drop_udp "$victim" in

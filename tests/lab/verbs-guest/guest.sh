@@ -9,7 +9,8 @@
 # Directions are the port's: "out" is what it sends, "in" what is sent to it, "both" is both.
 
 nic_of() { [ "$FC_GUEST_NODES" -eq 2 ] && echo "data$1" || echo "v$1"; }
-all_ports() { seq "$FC_GUEST_PORTS"; }
+interfaces_of() { [ "$FC_GUEST_NODES" -eq 2 ] && echo "data$1" || echo "v$1 b$1"; } # with the switch's
+all_ports() { eval "echo {1..$FC_GUEST_PORTS}"; }
 
 # address PORT: its IPv4 address; GID index 1 is made of it. In one guest all ports are in one
 # network; of two guests each pair of ports has its own, a rail.
@@ -64,7 +65,8 @@ port_waits() {
 # choose_random_port [OTHER…]: one of the ports that is none of the others.
 choose_random_port() {
     local port
-    for port in $(all_ports | shuf); do
+    # shellcheck disable=SC2046 # words
+    for port in $(shuf -e $(all_ports)); do
         [[ " $* " == *" $port "* ]] || { echo "$port" && return; }
     done
     return 1
@@ -117,8 +119,10 @@ loss() { shape "$1" "${3:-both}" netem loss "$2%" limit 100000; }          # POR
 delay() { shape "$1" "${3:-both}" netem delay "$2" limit 100000; }         # PORT TIME [DIRECTION]
 rate() { shape "$1" "${3:-both}" tbf rate "$2" burst 32kb limit 64mb; }    # PORT RATE [DIRECTION]
 unshape() { # PORT
-    tc qdisc del dev "$(nic_of "$1")" root 2>/dev/null
-    [ "$FC_GUEST_NODES" -eq 2 ] || tc qdisc del dev "b$1" root 2>/dev/null
+    local interface
+    for interface in $(interfaces_of "$1"); do
+        tc qdisc del dev "$interface" root 2>/dev/null
+    done
     return 0
 }
 
@@ -136,25 +140,35 @@ drop_udp() {
     done
 }
 pass_udp() { # PORT
-    tc qdisc del dev "$(nic_of "$1")" clsact 2>/dev/null
-    [ "$FC_GUEST_NODES" -eq 2 ] || tc qdisc del dev "b$1" clsact 2>/dev/null
+    local interface
+    for interface in $(interfaces_of "$1"); do
+        tc qdisc del dev "$interface" clsact 2>/dev/null
+    done
     return 0
 }
 
-# heal PORT: the inverse of all of them, and the port works. A cable is put back by `cable`.
+# heal PORT…: the inverse of all of them, and the ports work. A cable is put back by `cable`.
 heal() {
-    unshape "$1"
-    pass_udp "$1"
-    mtu "$1"
-    [ "$FC_GUEST_NODES" -eq 2 ] || ip link set "b$1" up
-    port_up "$1"
-}
-heal_all() {
     local port status=0
-    for port in $(all_ports); do
-        heal "$port" || status=1
+    for port in "$@"; do
+        for interface in $(interfaces_of "$port"); do
+            printf 'qdisc del dev %s root\nqdisc del dev %s clsact\n' "$interface" "$interface"
+        done
+    done | tc -force -batch - 2>/dev/null
+    for port in "$@"; do
+        for interface in $(interfaces_of "$port"); do
+            printf 'link set %s mtu %d up\n' "$interface" "$FC_GUEST_MTU"
+        done
+        [ "$FC_GUEST_NODES" -eq 2 ] || echo "route replace $(route_of "$port")"
+    done | ip -batch - || status=1
+    for port in "$@"; do
+        port_waits "$port" || status=1
     done
     return $status
+}
+heal_all() {
+    # shellcheck disable=SC2046 # words
+    heal $(all_ports)
 }
 
 # ---- perftest -------------------------------------------------------------------------------
@@ -167,18 +181,25 @@ heal_all() {
 perf_begin() {
     local tool=$1 server=$2 client=$3 limit=${perf_limit:-60} to=127.0.0.1
     shift 3
-    perf_tcp=$((${perf_tcp:-18514} + 1))
-    perf_dir=$TMPDIR/perf-$perf_tcp
-    mkdir "$perf_dir" || return
-    set -- -x 1 -F -p "$perf_tcp" "$@"
+    perf_dir=$(new_folder)
+    set -- -x 1 -F -p "${perf_dir##*-}" "$@"
     [[ $tool != *_bw ]] || set -- --report_gbits "$@"
     [ "$FC_GUEST_NODES" -eq 1 ] || to=node1
     [[ " $* " != *" -R "* ]] || to=$(FC_GUEST_NODE=$((FC_GUEST_NODES - 1)) address "$server")
     at_server timeout -k 1 $((limit + 30)) "$tool" -d "rxe$server" "$@" >"$perf_dir/server" 2>&1 &
     perf_server=$!
-    until_true 30 listens "$perf_tcp" || echo "perf: $tool does not listen" >&2
+    until_true 30 listens "${perf_dir##*-}" || echo "perf: $tool does not listen" >&2
     timeout -k 1 "$limit" "$tool" -d "rxe$client" "$@" "$to" >"$perf_dir/client" 2>&1 &
     perf_client=$!
+}
+# A folder named by a TCP port that nobody here has used yet; it may be called in subshells.
+new_folder() {
+    local used=("$TMPDIR"/tcp-*) tcp
+    tcp=$((18514 + ${#used[@]}))
+    until mkdir "$TMPDIR/tcp-$tcp" 2>/dev/null; do
+        tcp=$((tcp + 1))
+    done
+    echo "$TMPDIR/tcp-$tcp"
 }
 at_server() {
     if [ "$FC_GUEST_NODES" -eq 2 ]; then on_peer "$@"; else "$@"; fi
@@ -231,13 +252,14 @@ perf() {
 
 # pingpong A B: both ends of ibv_rc_pingpong send and receive a hundred messages.
 pingpong() {
-    local server status to=127.0.0.1
-    pingpong_tcp=$((${pingpong_tcp:-28514} + 1))
+    local server status to=127.0.0.1 tcp
+    tcp=$(new_folder)
+    tcp=${tcp##*-}
     [ "$FC_GUEST_NODES" -eq 1 ] || to=node1
-    set -- "$1" "$2" -g 1 -n 100 -p "$pingpong_tcp"
+    set -- "$1" "$2" -g 1 -n 100 -p "$tcp"
     at_server timeout 30 ibv_rc_pingpong -d "rxe$1" "${@:3}" >/dev/null 2>&1 &
     server=$!
-    until_true 30 listens "$pingpong_tcp"
+    until_true 30 listens "$tcp"
     timeout 20 ibv_rc_pingpong -d "rxe$2" "${@:3}" "$to" >/dev/null 2>&1
     status=$?
     [ $status -eq 0 ] || kill $server 2>/dev/null
