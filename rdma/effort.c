@@ -32,7 +32,7 @@ struct fc_rdma_effort fc_rdma_effort(const struct fc_settings *settings,
                    : long_one ? 100
                               : 40) *
                   FC_NS_PER_MS,
-        .patience_ns = (quick ? 2 : 5) * FC_NS_PER_S,
+        .patience_ns = 10 * FC_NS_PER_S,
         .bytes = MIB,
         .latency_bytes = 8,
         .bursts = 5,

@@ -82,8 +82,7 @@ case_n_before() {
 case_o_during() {
     port=$(choose_random_port)
     echo "# the victim is n$port"
-    (until_true 60 grep -q '"rdma","state":"begin"' run/journal.jsonl 2>/dev/null
-        pause 1
+    (until_true 60 grep -q '"matrix"' run/journal.jsonl 2>/dev/null
         port_down "$port") &
     matrix --level standard
     wait $!
