@@ -58,7 +58,7 @@ static bool has_any(const char *name, const char *const *words)
     return false;
 }
 
-/* Of drivers that the table does not know: by the words that their names are made of. */
+/* Of drivers that the table does not know: by the words that names are made of. */
 static enum fc_counter_meaning guess(const char *name)
 {
     static const char *const congestion[] = {"cnp", "ecn", "pause", "pfc", NULL};
@@ -258,7 +258,7 @@ enum fc_status fc_counters_delta(const struct fc_counters *before,
         delta->meaning = now->meaning;
         delta->shared = now->shared;
         memcpy(delta->name, now->name, sizeof delta->name);
-        count += delta->value > 0 || delta->at_least;
+        count += delta->value > 0;
     }
     *out_delta = list;
     *out_count = count;
