@@ -183,7 +183,7 @@ enum fc_status fc_rdma_port_named(const struct fc_rdma_ports *ports, const char 
                                   struct fc_error *err)
 {
     char list[320];
-    size_t port;
+    size_t port = 0;
     if (ports->ports == 0)
         return fc_fail(err, FC_USAGE, "%s %.60s: %s", option, value, ports->none);
     list_ports(ports, list, sizeof list);

@@ -42,7 +42,7 @@ static enum fc_status lane_of(const struct fc_verbs *verbs, const json_t *args,
 static enum fc_status run_open(struct fc_worker_call *call, json_t *args,
                                json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     struct fc_lane_plan plan;
     struct fc_endpoint endpoint = {""};
     struct fc_lane_answer answer;
@@ -63,10 +63,10 @@ static enum fc_status run_open(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_connect(struct fc_worker_call *call, json_t *args,
                                   json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     struct fc_endpoint peer = {""};
     struct fc_lane_link link;
-    int lane;
+    int lane = -1;
     const char *text = json_string_value(json_object_get(args, "peer"));
     enum fc_status status = verbs_of(call, &verbs, err);
     if (status == FC_OK)
@@ -86,7 +86,7 @@ static enum fc_status run_connect(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_measure(struct fc_worker_call *call, json_t *args,
                                   json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     struct fc_transfer_plan plan;
     struct fc_lane_task task[FC_RDMA_LANES_MAX];
     enum fc_status status = verbs_of(call, &verbs, err);
@@ -110,8 +110,8 @@ static enum fc_status run_measure(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_close(struct fc_worker_call *call, json_t *args,
                                 json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
-    int lane;
+    struct fc_verbs *verbs = NULL;
+    int lane = -1;
     (void)out_reply;
     enum fc_status status = verbs_of(call, &verbs, err);
     /* One that is not open is no error. */
@@ -123,7 +123,7 @@ static enum fc_status run_close(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_reset(struct fc_worker_call *call, json_t *args,
                                 json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     (void)args, (void)out_reply;
     enum fc_status status = verbs_of(call, &verbs, err);
     if (status == FC_OK)
@@ -134,7 +134,7 @@ static enum fc_status run_reset(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_events(struct fc_worker_call *call, json_t *args,
                                  json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     (void)args;
     enum fc_status status = verbs_of(call, &verbs, err);
     if (status != FC_OK)

@@ -58,7 +58,7 @@ static bool has_any(const char *name, const char *const *words)
     return false;
 }
 
-/* Of drivers that the table does not know: by the words that their names are made of. */
+/* Of drivers that the table does not know: by the words that names are made of. */
 static enum fc_counter_meaning guess(const char *name)
 {
     static const char *const congestion[] = {"cnp", "ecn", "pause", "pfc", NULL};

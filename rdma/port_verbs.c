@@ -3,6 +3,7 @@
  * named before it is made: a sick device can hold any of them for ever. */
 #include "config.h"
 
+#include "rdma/ethtool.h"
 #include "rdma/port.h"
 #include "rdma/port_attr.h"
 #include "rdma/port_parts.h"
@@ -261,6 +262,10 @@ static void settle(const struct reading *r, struct ibv_context *context,
     if (port->wire == FC_RDMA_EFA)
         set_srd(r, context, port);
     port->rate_is_nominal = port->software || port->wire == FC_RDMA_EFA;
+    if (port->software || !port->net[0] || r->source->root[0])
+        return; /* only this machine's interfaces can be asked */
+    tell(r, "ioctl SIOCETHTOOL", port->net);
+    port->max_Gbps = fc_ethtool_max_Gbps(port->net);
 }
 
 static enum fc_status query_device(const struct reading *r, struct ibv_device *device,

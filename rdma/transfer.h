@@ -95,7 +95,7 @@ struct fc_lane_answer {
 struct fc_lane_link {
     int mtu; /* bytes, the smaller of both */
     int own_mtu, peer_mtu;
-    char note[160]; /* what the members are unlike in without harm; "" */
+    char note[240]; /* what the members are unlike in without harm; "" */
 };
 
 /* This member's part in a measurement. */

@@ -62,12 +62,17 @@ FC_UNIT = \
 	tests/unit/launch \
 	tests/unit/lists \
 	tests/unit/metric \
+	tests/unit/nccl_conf \
 	tests/unit/option \
 	tests/unit/option_help \
 	tests/unit/path \
 	tests/unit/pairs \
 	tests/unit/peers \
 	tests/unit/profile \
+	tests/unit/rdma_choose \
+	tests/unit/rdma_counters \
+	tests/unit/rdma_gid \
+	tests/unit/rdma_json \
 	tests/unit/report \
 	tests/unit/rng \
 	tests/unit/sampler \
@@ -83,13 +88,16 @@ FC_UNIT = \
 	tests/unit/worker \
 	tests/unit/worker_life \
 	tests/unit/worker_parts
+if HAVE_VERBS
+FC_UNIT += tests/unit/rdma_ports
+endif
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(FC_UNIT)
 TESTS += $(FC_UNIT)
 endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
-EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
+EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/rdma_build.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
 EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 tests_unit_worker_SOURCES = tests/unit/worker.c \

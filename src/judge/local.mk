@@ -3,6 +3,7 @@ noinst_LIBRARIES += src/judge/libjudge.a
 src_judge_libjudge_a_SOURCES = \
 	src/judge/accused.c src/judge/accused.h \
 	src/judge/blame.c \
+	src/judge/counters.def \
 	src/judge/evidence.c src/judge/evidence.h \
 	src/judge/evidence_lines.c src/judge/evidence_parts.h \
 	src/judge/evidence_matrix.c \
@@ -25,6 +26,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/peers.c src/judge/peers.h \
 	src/judge/profile.c src/judge/profile.h \
 	src/judge/rule_config.c \
+	src/judge/rule_counters.c \
 	src/judge/rule_coverage.c \
 	src/judge/rule_events.c \
 	src/judge/rule_expect.c \

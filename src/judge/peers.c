@@ -30,7 +30,7 @@ static bool usable(const struct fc_ev_record *r)
 }
 
 /* Metrics that say the same as another one, or that have a rule of their own (of a
- * training step's ranks), and sizes where latency rules, are left out: each test that
+ * training step's ranks, counters), and sizes where latency rules, are left out: each test that
  * adds nothing still adds false alarms. */
 static bool comparable(const struct fc_ev_record *r)
 {
@@ -38,7 +38,8 @@ static bool comparable(const struct fc_ev_record *r)
     size_t length = strlen(r->metric);
     if (!fc_ev_of_node(r) || (row && r->bytes >= 0 && r->bytes < row->from_bytes))
         return false;
-    if (strncmp(r->metric, "training.", 9) == 0)
+    if (strncmp(r->metric, "training.", 9) == 0 ||
+        strcmp(r->metric, "rdma.counter") == 0)
         return false;
     return strncmp(r->metric, "collective.", 11) != 0 || length < 5 ||
            strcmp(r->metric + length - 5, ".time") != 0;

@@ -336,13 +336,14 @@ static void compare_ranks(const struct fc_case *c, const char *metric,
     }
 }
 
-/* Metrics of groups, whose failures are told by the ranks they happen on alone: those
- * are no measure for the others. */
+/* Metrics of groups, whose failures are told by the ranks they happen on alone, and
+ * counters, told where they grew: those are no measure for the others. */
 static bool is_of_group(const char *metric)
 {
     return strncmp(metric, "collective.", 11) == 0 ||
            strncmp(metric, "pair.", 5) == 0 ||
-           strcmp(metric, "training.step_time") == 0;
+           strcmp(metric, "training.step_time") == 0 ||
+           strcmp(metric, "rdma.counter") == 0;
 }
 
 /* Metrics of ranks, one after the other: series stand by metric. */
@@ -398,10 +399,12 @@ void fc_rule_unmeasured(const struct fc_case *c)
     }
 }
 
-/* Differences of measured times: where nothing is exposed, noise goes below zero. */
+/* Differences of measured times: where nothing is exposed, noise goes below zero; and
+ * of counters: one that stuck at its end shows no growth. */
 static bool may_be_negative(const struct fc_ev_record *r)
 {
-    return strcmp(r->metric, "training.exposed_comm") == 0 ||
+    return strcmp(r->metric, "rdma.counter") == 0 ||
+           strcmp(r->metric, "training.exposed_comm") == 0 ||
            strcmp(r->metric, "training.overlap") == 0;
 }
 

@@ -149,6 +149,11 @@ static const struct fc_rule rules[] = {
     {"setup.hca", "NCCL_IB_HCA takes more devices than it seems to: WARN",
      "environments of ranks and names of verbs devices", INFORMATIVE,
      fc_rule_setup_hca},
+    {"rdma.counters",
+     "error counters of RDMA ports grew while something was measured: WARN, from many "
+     "on FAIL",
+     "growth of each counter in each stage; never totals since boot", INFORMATIVE,
+     fc_rule_counters},
     {"config.differs", "nodes differ in what should be equal: WARN",
      "facts that are meant to be equal across nodes", INFORMATIVE, fc_rule_differs},
     {"config.foreign_load", "somebody else uses a node: its speed is not judged",
