@@ -2,6 +2,7 @@
 #include "rdma/commands.h"
 
 #include "rdma/measure.h"
+#include "rdma/port.h"
 #include "rdma/transfer_json.h"
 
 #include <stdlib.h>
@@ -37,6 +38,25 @@ static enum fc_status lane_of(const struct fc_verbs *verbs, const json_t *args,
         return fc_fail(err, FC_FAILED, "lane %d is not open", (int)lane);
     *out_lane = (int)lane;
     return FC_OK;
+}
+
+static void note(void *arg, const char *what)
+{
+    fc_worker_note(arg, what);
+}
+
+static enum fc_status run_ports(struct fc_worker_call *call, json_t *args,
+                                json_t **out_reply, struct fc_error *err)
+{
+    const struct fc_rdma_source source = {.root = "", .note = note, .arg = call};
+    struct fc_rdma_ports *ports = NULL;
+    (void)args;
+    enum fc_status status = fc_rdma_ports_open(&source, &ports, err);
+    if (status != FC_OK)
+        return status;
+    *out_reply = fc_rdma_ports_json(ports);
+    fc_rdma_ports_close(ports);
+    return *out_reply ? FC_OK : fc_fail(err, FC_NOMEM, "no memory for RDMA ports");
 }
 
 static enum fc_status run_open(struct fc_worker_call *call, json_t *args,
@@ -149,7 +169,8 @@ static enum fc_status run_events(struct fc_worker_call *call, json_t *args,
 }
 
 const struct fc_worker_command fc_rdma_commands[FC_RDMA_COMMANDS] = {
-    {"rdma.open", run_open},       {"rdma.connect", run_connect},
-    {"rdma.measure", run_measure}, {"rdma.close", run_close},
-    {"rdma.reset", run_reset},     {"rdma.events", run_events},
+    {"rdma.ports", run_ports},     {"rdma.open", run_open},
+    {"rdma.connect", run_connect}, {"rdma.measure", run_measure},
+    {"rdma.close", run_close},     {"rdma.reset", run_reset},
+    {"rdma.events", run_events},
 };

@@ -4,6 +4,7 @@
 #include "core/clock.h"
 #include "core/watchdog.h"
 #include "core/worker.h"
+#include "rdma/port.h"
 #include "rdma/transfer_json.h"
 
 #include <stdio.h>
@@ -55,6 +56,17 @@ static enum fc_status ask(const struct fc_transfer *t, const char *command,
 static enum fc_status nonsense(const char *command, struct fc_error *err)
 {
     return fc_fail(err, FC_FAILED, "%s: the worker's answer is malformed", command);
+}
+
+enum fc_status fc_transfer_ports(const struct fc_transfer *t,
+                                 struct fc_rdma_ports **out, struct fc_error *err)
+{
+    json_t *reply = NULL;
+    enum fc_status status = ask(t, "rdma.ports", json_object(), SMALL_NS, &reply, err);
+    if (status == FC_OK)
+        status = fc_rdma_ports_read(reply, out, err);
+    json_decref(reply);
+    return status;
 }
 
 enum fc_status fc_transfer_open(const struct fc_transfer *t, int lane,

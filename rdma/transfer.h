@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct fc_rdma_ports;
 struct fc_watchdog;
 struct fc_worker;
 
@@ -160,6 +161,12 @@ struct fc_lane_result {
 /* Defaults: port 1, timeout 14, 6 retries, 1 queue pair, depth 128, 8 MiB, host memory.
  * Collective: no. */
 void fc_lane_plan_default(struct fc_lane_plan *plan);
+
+/* The node's RDMA ports, as the worker finds them (port.h); the caller closes them. None
+ * is FC_OK with the reason in them. Collective: no. */
+enum fc_status fc_transfer_ports(const struct fc_transfer *t,
+                                 struct fc_rdma_ports **out,
+                                 struct fc_error *err) FC_MUST_USE;
 
 /* Opens lane `lane` as planned. FC_USAGE: no such device, port, GID, P_Key index: the
  * text lists what there is; FC_UNSUPPORTED: no RDMA here, or a memory or transport that
