@@ -71,7 +71,7 @@ struct fc_counter_load {
 
 struct fc_counter_proof {
     bool proven;
-    char how[240];  /* "mlx5_0:1: port_xmit_data +1.09 GB for 1.07 GB sent" */
+    char how[416];  /* "mlx5_0:1: port_xmit_data +1.09 GB for 1.07 GB sent" */
     uint64_t moved; /* bytes, of the slower direction; an upper bound if of packets */
 };
 

@@ -48,7 +48,7 @@ static void bytes_text(uint64_t bytes, char *out, size_t room)
 struct proof {
     bool proven, seen;
     uint64_t moved;
-    char how[110];
+    char how[144];
 };
 
 /* One direction: the first way that moved enough; else the first that moved at all. */

@@ -16,11 +16,14 @@ enum fc_status fc_rdma_ports_open(const struct fc_rdma_source *source,
     if (!ports)
         return fc_rdma_full(err);
     struct fc_names names = fc_rdma_sys_devices(&tree);
+    char more[32] = "";
+    if (names.count > 1)
+        snprintf(more, sizeof more, " and %zu more", names.count - 1);
     if (names.count > 0)
         snprintf(ports->none, sizeof ports->none,
-                 "built without libibverbs: the node's %zu RDMA devices are out of "
+                 "built without libibverbs: the node's RDMA devices (%s%s) are out of "
                  "reach",
-                 names.count);
+                 names.name[0], more);
     else
         snprintf(ports->none, sizeof ports->none, "built without libibverbs");
     fc_names_free(&names);

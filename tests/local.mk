@@ -73,6 +73,7 @@ FC_UNIT = \
 	tests/unit/rdma_counters \
 	tests/unit/rdma_gid \
 	tests/unit/rdma_json \
+	tests/unit/rdma_none \
 	tests/unit/report \
 	tests/unit/rng \
 	tests/unit/sampler \
@@ -105,6 +106,20 @@ tests_unit_worker_SOURCES = tests/unit/worker.c \
 tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
+tests_unit_rdma_counters_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ioctl -Wl,--wrap=socket
+tests_unit_rdma_none_SOURCES = tests/unit/rdma_none.c rdma/port_none.c
+# libibverbs and efadv, whose answers the test makes.
+tests_unit_rdma_ports_SOURCES = tests/unit/rdma_ports.c \
+	tests/unit/rdma_lib.c tests/unit/rdma_lib.h
+tests_unit_rdma_ports_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) $(EFADV_CFLAGS)
+tests_unit_rdma_ports_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=ibv_get_device_list -Wl,--wrap=ibv_free_device_list \
+	-Wl,--wrap=ibv_open_device -Wl,--wrap=ibv_close_device \
+	-Wl,--wrap=ibv_query_device -Wl,--wrap=ibv_query_port \
+	-Wl,--wrap=ibv_query_pkey -Wl,--wrap=_ibv_query_gid_table \
+	-Wl,--wrap=ibv_alloc_pd -Wl,--wrap=ibv_dealloc_pd \
+	-Wl,--wrap=ibv_reg_mr_iova2 -Wl,--wrap=ibv_dereg_mr \
+	-Wl,--wrap=efadv_query_device
 
 # The program with faulty devices, and the tests that launch several ranks.
 check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \

@@ -30,8 +30,8 @@ static bool usable(const struct fc_ev_record *r)
 }
 
 /* Metrics that say the same as another one, or that have a rule of their own (of a
- * training step's ranks, counters), and sizes where latency rules, are left out: each test that
- * adds nothing still adds false alarms. */
+ * training step's ranks, of counters), and sizes where latency rules, are left out:
+ * each test that adds nothing still adds false alarms. */
 static bool comparable(const struct fc_ev_record *r)
 {
     const struct fc_floor *row = fc_floor_find(r->metric);
