@@ -114,21 +114,19 @@ static void set_plan(struct verbs_bench *v, const struct fc_rdma_port *port,
                      const struct fc_rdma_chosen *chosen)
 {
     const struct fc_bench_verbs_options *o = v->options;
-    fc_lane_plan_default(&v->plan);
-    snprintf(v->plan.device, sizeof v->plan.device, "%s", port->device);
-    v->plan.port = port->port;
-    v->plan.gid_index = or_else(o->gid_index, chosen->gid_index);
-    v->plan.pkey_index = or_else(o->pkey_index, chosen->pkey_index);
-    v->plan.sl = or_else(o->sl, chosen->sl);
-    v->plan.traffic_class = or_else(o->tclass, chosen->tc);
-    v->plan.relaxed_ordering = chosen->relaxed_ordering;
-    v->plan.mtu = (int)o->mtu;
-    v->plan.timeout = (int)o->timeout;
-    v->plan.retries = (int)o->retries;
-    v->plan.qps = (int)o->qps;
-    v->plan.depth = (int)o->depth;
-    v->plan.inline_bytes = (int)o->inline_bytes;
-    v->plan.max_bytes = v->sizes[v->count - 1];
+    struct fc_lane_plan *plan = &v->plan;
+    fc_lane_plan_set(plan, port, chosen);
+    plan->gid_index = or_else(o->gid_index, plan->gid_index);
+    plan->pkey_index = or_else(o->pkey_index, plan->pkey_index);
+    plan->sl = or_else(o->sl, plan->sl);
+    plan->traffic_class = or_else(o->tclass, plan->traffic_class);
+    plan->timeout = o->timeout ? (int)o->timeout : plan->timeout;
+    plan->retries = or_else(o->retries, plan->retries);
+    plan->mtu = (int)o->mtu;
+    plan->qps = (int)o->qps;
+    plan->depth = (int)o->depth;
+    plan->inline_bytes = (int)o->inline_bytes;
+    plan->max_bytes = v->sizes[v->count - 1];
 }
 
 static enum fc_status choose(struct verbs_bench *v, struct fc_error *err)
@@ -240,6 +238,7 @@ static enum fc_status measure_side(struct verbs_bench *v, size_t i, struct entry
                                           .bytes = v->sizes[i],
                                           .box_ns = o->duration_ns,
                                           .iterations = (uint32_t)o->iters,
+                                          .bursts = 1,
                                           .data_seed = v->bench->run->seed,
                                           .round = (uint32_t)i + 1};
     const struct fc_lane_task task = {.lane = LANE,

@@ -14,8 +14,9 @@ struct fc_bench_verbs_options {
     bool all, bidirectional, gbits, json;
     uint64_t duration_ns;
     int64_t iters; /* 0: as many as fit the duration */
-    int64_t qps, depth, gid_index, pkey_index, mtu, sl, tclass, timeout, retries,
-        inline_bytes, port; /* -1 of gid_index, sl, tclass: as NCCL would choose */
+    /* -1: as NCCL would choose, or the usual */
+    int64_t gid_index, pkey_index, sl, tclass, retries, inline_bytes;
+    int64_t qps, depth, mtu, timeout, port; /* 0 of the last three: not given */
     struct fc_words devices;
 };
 extern const struct fc_option fc_bench_verbs_table[];
