@@ -2,6 +2,7 @@
 #include "rdma/commands.h"
 
 #include "rdma/measure.h"
+#include "rdma/port.h"
 #include "rdma/transfer_json.h"
 
 #include <stdlib.h>
@@ -39,10 +40,29 @@ static enum fc_status lane_of(const struct fc_verbs *verbs, const json_t *args,
     return FC_OK;
 }
 
+static void note(void *arg, const char *what)
+{
+    fc_worker_note(arg, what);
+}
+
+static enum fc_status run_ports(struct fc_worker_call *call, json_t *args,
+                                json_t **out_reply, struct fc_error *err)
+{
+    const struct fc_rdma_source source = {.root = "", .note = note, .arg = call};
+    struct fc_rdma_ports *ports = NULL;
+    (void)args;
+    enum fc_status status = fc_rdma_ports_open(&source, &ports, err);
+    if (status != FC_OK)
+        return status;
+    *out_reply = fc_rdma_ports_json(ports);
+    fc_rdma_ports_close(ports);
+    return *out_reply ? FC_OK : fc_fail(err, FC_NOMEM, "no memory for RDMA ports");
+}
+
 static enum fc_status run_open(struct fc_worker_call *call, json_t *args,
                                json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     struct fc_lane_plan plan;
     struct fc_endpoint endpoint = {""};
     struct fc_lane_answer answer;
@@ -63,10 +83,10 @@ static enum fc_status run_open(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_connect(struct fc_worker_call *call, json_t *args,
                                   json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     struct fc_endpoint peer = {""};
     struct fc_lane_link link;
-    int lane;
+    int lane = -1;
     const char *text = json_string_value(json_object_get(args, "peer"));
     enum fc_status status = verbs_of(call, &verbs, err);
     if (status == FC_OK)
@@ -86,7 +106,7 @@ static enum fc_status run_connect(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_measure(struct fc_worker_call *call, json_t *args,
                                   json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     struct fc_transfer_plan plan;
     struct fc_lane_task task[FC_RDMA_LANES_MAX];
     enum fc_status status = verbs_of(call, &verbs, err);
@@ -110,8 +130,8 @@ static enum fc_status run_measure(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_close(struct fc_worker_call *call, json_t *args,
                                 json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
-    int lane;
+    struct fc_verbs *verbs = NULL;
+    int lane = -1;
     (void)out_reply;
     enum fc_status status = verbs_of(call, &verbs, err);
     /* One that is not open is no error. */
@@ -123,7 +143,7 @@ static enum fc_status run_close(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_reset(struct fc_worker_call *call, json_t *args,
                                 json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     (void)args, (void)out_reply;
     enum fc_status status = verbs_of(call, &verbs, err);
     if (status == FC_OK)
@@ -134,7 +154,7 @@ static enum fc_status run_reset(struct fc_worker_call *call, json_t *args,
 static enum fc_status run_events(struct fc_worker_call *call, json_t *args,
                                  json_t **out_reply, struct fc_error *err)
 {
-    struct fc_verbs *verbs;
+    struct fc_verbs *verbs = NULL;
     (void)args;
     enum fc_status status = verbs_of(call, &verbs, err);
     if (status != FC_OK)
@@ -149,7 +169,8 @@ static enum fc_status run_events(struct fc_worker_call *call, json_t *args,
 }
 
 const struct fc_worker_command fc_rdma_commands[FC_RDMA_COMMANDS] = {
-    {"rdma.open", run_open},       {"rdma.connect", run_connect},
-    {"rdma.measure", run_measure}, {"rdma.close", run_close},
-    {"rdma.reset", run_reset},     {"rdma.events", run_events},
+    {"rdma.ports", run_ports},     {"rdma.open", run_open},
+    {"rdma.connect", run_connect}, {"rdma.measure", run_measure},
+    {"rdma.close", run_close},     {"rdma.reset", run_reset},
+    {"rdma.events", run_events},
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The commands that a worker serves for transfer.h: rdma.open, rdma.connect,
+/* The commands that a worker serves for transfer.h: rdma.ports, rdma.open, rdma.connect,
  * rdma.measure, rdma.close, rdma.reset, rdma.events. What is open lives in the worker
  * from one command to the next and ends with it. Each call that can hang is named by
  * fc_worker_note first.
@@ -12,7 +12,7 @@
 
 /* Rows of a worker's table (cmd_worker.c); FC_RDMA_COMMANDS of them. Without libibverbs
  * each of them answers FC_UNSUPPORTED. */
-enum { FC_RDMA_COMMANDS = 6 };
+enum { FC_RDMA_COMMANDS = 7 };
 extern const struct fc_worker_command fc_rdma_commands[FC_RDMA_COMMANDS];
 
 #endif

@@ -236,6 +236,8 @@ static void post_more(struct fc_flow *flow)
 static void cut_burst(struct fc_flow *flow, uint64_t now)
 {
     uint64_t limit = LAST_BOX * flow->side.plan->box_ns;
+    if (limit < flow->side.patience_ns / 2)
+        limit = flow->side.patience_ns / 2;
     if (counts_iterations(flow) || now - flow->start_ns <= limit ||
         flow->posted == flow->base + flow->want || flow->posted == flow->base)
         return;
@@ -388,23 +390,23 @@ static void step_target(struct fc_flow *flow)
         end_target(flow);
 }
 
-/* What is waited for, and since when. */
+/* What is waited for, and since when. A lane that other lanes hold up waits for nobody
+ * but tells its peer that it is there. */
 static void watch(struct fc_flow *flow, uint64_t now)
 {
     bool runs = flow->state == FC_FLOW_RUNS;
+    bool held = flow->state == FC_FLOW_IDLE && flow->heard_ready;
     if (flow->moved)
         flow->moved_ns = now;
     flow->moved = false;
-    bool held = flow->state == FC_FLOW_IDLE && flow->heard_ready; /* by other lanes */
     if (runs)
         cut_burst(flow, now);
-    if ((runs || held) && !fc_side_beat(&flow->side, now))
+    if (((runs || held) && !fc_side_beat(&flow->side, now)) || held)
         return;
-    if (!fc_side_watch(&flow->side, now, runs ? flow->moved_ns : flow->side.heard_ns,
-                       runs                ? "posted messages do not complete"
-                       : flow->heard_ready ? "the peer says nothing"
-                                           : "the peer does not begin"))
-        flow->done = true;
+    (void)fc_side_watch(&flow->side, now, runs ? flow->moved_ns : flow->side.heard_ns,
+                        runs                ? "posted messages do not complete"
+                        : flow->heard_ready ? "the peer says nothing"
+                                            : "the peer does not begin");
 }
 
 void fc_flow_step(struct fc_flow *flow, bool go)

@@ -4,6 +4,7 @@
 #include "core/clock.h"
 #include "core/watchdog.h"
 #include "core/worker.h"
+#include "rdma/choose.h"
 #include "rdma/transfer_json.h"
 
 #include <stdio.h>
@@ -17,17 +18,24 @@
 
 enum { BOXES = 16, PATIENCES = 6 };
 
-void fc_lane_plan_default(struct fc_lane_plan *plan)
+void fc_lane_plan_set(struct fc_lane_plan *plan, const struct fc_rdma_port *port,
+                      const struct fc_rdma_chosen *chosen)
 {
-    *plan = (struct fc_lane_plan){.port = 1,
-                                  .timeout = 14,
+    *plan = (struct fc_lane_plan){.port = port->port,
+                                  .gid_index = chosen->gid_index,
+                                  .pkey_index = chosen->pkey_index,
+                                  .sl = chosen->sl,
+                                  .traffic_class = chosen->tc,
+                                  .timeout = port->software ? 17 : 14,
                                   .retries = 6,
                                   .qps = 1,
                                   .depth = 128,
                                   .inline_bytes = -1,
+                                  .relaxed_ordering = chosen->relaxed_ordering,
                                   .max_bytes = (uint64_t)8 << 20,
                                   .memory = "host",
-                                  .numa = -1};
+                                  .numa = port->numa};
+    snprintf(plan->device, sizeof plan->device, "%s", port->device);
 }
 
 const char *fc_rdma_op_name(enum fc_rdma_op op)
@@ -55,6 +63,17 @@ static enum fc_status ask(const struct fc_transfer *t, const char *command,
 static enum fc_status nonsense(const char *command, struct fc_error *err)
 {
     return fc_fail(err, FC_FAILED, "%s: the worker's answer is malformed", command);
+}
+
+enum fc_status fc_transfer_ports(const struct fc_transfer *t,
+                                 struct fc_rdma_ports **out, struct fc_error *err)
+{
+    json_t *reply = NULL;
+    enum fc_status status = ask(t, "rdma.ports", json_object(), SMALL_NS, &reply, err);
+    if (status == FC_OK)
+        status = fc_rdma_ports_read(reply, out, err);
+    json_decref(reply);
+    return status;
 }
 
 enum fc_status fc_transfer_open(const struct fc_transfer *t, int lane,

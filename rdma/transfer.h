@@ -32,6 +32,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct fc_rdma_chosen;
+struct fc_rdma_port;
+struct fc_rdma_ports;
 struct fc_watchdog;
 struct fc_worker;
 
@@ -52,8 +55,7 @@ struct fc_transfer {
     struct fc_watchdog *watchdog; /* may be NULL */
 };
 
-/* How a lane is to be made. fc_lane_plan_default gives one that is right for RC over
- * the first GID; gid_index and the rest come from choose.h. */
+/* How a lane is to be made: fc_lane_plan_set gives one that is right for a port. */
 struct fc_lane_plan {
     char device[64];
     int port;
@@ -95,7 +97,7 @@ struct fc_lane_answer {
 struct fc_lane_link {
     int mtu; /* bytes, the smaller of both */
     int own_mtu, peer_mtu;
-    char note[160]; /* what the members are unlike in without harm; "" */
+    char note[240]; /* what the members are unlike in without harm; "" */
 };
 
 /* This member's part in a measurement. */
@@ -157,9 +159,18 @@ struct fc_lane_result {
     uint64_t first_wrong; /* offset in its message, where wrong > 0 */
 };
 
-/* Defaults: port 1, timeout 14, 6 retries, 1 queue pair, depth 128, 8 MiB, host memory.
- * Collective: no. */
-void fc_lane_plan_default(struct fc_lane_plan *plan);
+/* A lane over this port as NCCL would use it (choose.h), but with a time-out and retries
+ * of our own: 14 and 6, so that a dead link shows within two seconds; over a software
+ * device, whose host may be late itself, 17. 1 queue pair, depth 128, 8 MiB, host
+ * memory. Collective: no. */
+void fc_lane_plan_set(struct fc_lane_plan *plan, const struct fc_rdma_port *port,
+                      const struct fc_rdma_chosen *chosen);
+
+/* The node's RDMA ports, as the worker finds them (port.h); the caller closes them. None
+ * is FC_OK with the reason in them. Collective: no. */
+enum fc_status fc_transfer_ports(const struct fc_transfer *t,
+                                 struct fc_rdma_ports **out,
+                                 struct fc_error *err) FC_MUST_USE;
 
 /* Opens lane `lane` as planned. FC_USAGE: no such device, port, GID, P_Key index: the
  * text lists what there is; FC_UNSUPPORTED: no RDMA here, or a memory or transport that

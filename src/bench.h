@@ -15,6 +15,7 @@
 struct fc_bench {
     const struct fc_bench_what *what;
     const struct fc_bench_options *options;
+    const struct fc_bench_verbs_options *verbs; /* of RDMA's WHATs; else NULL */
     struct fc_run *run;
     FILE *out;      /* rank 0: the table, row by row; else NULL */
     json_t *object; /* rank 0 with --json: what is printed at the end; else NULL */

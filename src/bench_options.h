@@ -30,6 +30,7 @@ struct fc_bench_what {
     unsigned dtypes; /* -d takes these: a sum of 1u << enum fc_dtype; 0: no -d */
     uint64_t min_bytes, max_bytes; /* -b and -e when not given; 0: this WHAT's choice */
     const char *help;              /* one sentence */
+    const struct fc_option *own;   /* a table of its own; NULL: fc_bench_option_table */
     /* Measures and prints; what it finds wrong is in bench->wrong. The status is the
      * same on all ranks. Collective: yes. */
     enum fc_status (*run)(struct fc_bench *bench, struct fc_error *err);

@@ -3,6 +3,7 @@
  * a file. */
 #include "bench.h"
 #include "bench_options.h"
+#include "bench_verbs.h"
 #include "commands.h"
 #include "config.h"
 #include "core/log.h"
@@ -17,6 +18,7 @@
 #define COLLECTIVE                                                                     \
     .dtypes = TYPE(FP32) | TYPE(FP64) | TYPE(INT32) | TYPE(INT8) | TYPE(BF16),         \
     .min_bytes = 8, .max_bytes = (uint64_t)32 << 20, .run = fc_bench_collective
+#define VERBS .own = fc_bench_verbs_table, .run = fc_bench_verbs
 #define SWEEP FC_BENCH_SAMPLES | FC_BENCH_SIZES | FC_BENCH_COLLECTIVE
 
 static const struct fc_bench_what whats[] = {
@@ -74,13 +76,19 @@ static const struct fc_bench_what whats[] = {
      .has = FC_BENCH_TRAINING,
      .help = "a data-parallel training step, its computation and its communication",
      .run = fc_bench_training},
+    {.name = "write_bw", .help = "RDMA writes between two ranks, bandwidth", VERBS},
+    {.name = "read_bw", .help = "RDMA reads between two ranks, bandwidth", VERBS},
+    {.name = "send_bw", .help = "RDMA sends between two ranks, bandwidth", VERBS},
+    {.name = "write_lat", .help = "RDMA writes between two ranks, latency", VERBS},
+    {.name = "read_lat", .help = "RDMA reads between two ranks, latency", VERBS},
+    {.name = "send_lat", .help = "RDMA sends between two ranks, latency", VERBS},
 };
 enum { WHATS = sizeof whats / sizeof *whats };
 
 static enum fc_status find_what(const struct fc_words *words,
                                 const struct fc_bench_what **out, struct fc_error *err)
 {
-    char known[256] = "";
+    char known[320] = "";
     const char *name = words->count ? words->word[0] : NULL;
     if (words->count > 1)
         return fc_fail(err, FC_USAGE, "WHAT: '%.60s' after '%.60s' is one too many",
@@ -104,15 +112,18 @@ static void print_help(const struct fc_bench_what *what)
     if (what) {
         printf("usage: fabricheck bench %s [options]\n\n%s.\n\n", what->name,
                what->help);
-        fc_bench_options_help(what, stdout);
+        if (what->own)
+            fc_options_help(what->own, stdout);
+        else
+            fc_bench_options_help(what, stdout);
         return;
     }
-    printf(
-        "usage: fabricheck bench WHAT [options]\n\n"
-        "Launched by srun or mpirun as `run` is. Prints one measurement in the "
-        "columns of\nnccl-tests; writes no file and gives no verdict. Exit status: 0 "
-        "all results right,\n1 a wrong one, 2 wrong usage, 3 it could not be "
-        "measured.\n\n");
+    printf("usage: fabricheck bench WHAT [options]\n\n"
+           "Launched by srun or mpirun as `run` is. Prints one measurement in the "
+           "columns of\nnccl-tests or perftest; writes no file and gives no verdict. "
+           "Exit status: 0 "
+           "all results right,\n1 a wrong one, 2 wrong usage, 3 it could not be "
+           "measured.\n\n");
     for (size_t i = 0; i < WHATS; i++)
         printf("  %-16s %s\n", whats[i].name, whats[i].help);
     printf("\n`fabricheck bench WHAT --help` lists its options.\n");
@@ -194,29 +205,82 @@ static enum fc_status open_and_measure(const struct fc_backends *backends, int a
     return status;
 }
 
+/* The WHAT with options of its own that is among the words: which table they are parsed
+ * by must be known before. */
+static const struct fc_bench_what *own_what(int argc, char *const *argv)
+{
+    for (int i = 1; i < argc; i++)
+        for (size_t w = 0; w < WHATS; w++)
+            if (whats[w].own && strcmp(whats[w].name, argv[i]) == 0)
+                return &whats[w];
+    return NULL;
+}
+
+/* Parses by `table` into `values` and finds the WHAT. */
+static enum fc_status parse(const struct fc_option *table, int argc, char **argv,
+                            void *values, struct fc_bench *bench, bool *out_help,
+                            struct fc_error *err)
+{
+    struct fc_words words = {.count = 0};
+    enum fc_status status = fc_options_init(table, values, err);
+    if (status == FC_OK)
+        status = fc_options_parse(table, argc, argv, values, &words, out_help, err);
+    if (status == FC_OK && !(*out_help && words.count == 0))
+        status = find_what(&words, &bench->what, err);
+    fc_words_free(&words);
+    return status;
+}
+
+static enum fc_status run_verbs(const struct fc_backends *backends, int argc,
+                                char **argv, struct fc_bench *bench, bool *out_help,
+                                int *out_exit, struct fc_error *err)
+{
+    struct fc_bench_verbs_options o = {.bytes = 0};
+    struct fc_bench_verbs_kind kind;
+    struct fc_bench_options common = {.json = false};
+    enum fc_status status =
+        parse(fc_bench_verbs_table, argc, argv, &o, bench, out_help, err);
+    if (status == FC_OK && !*out_help && fc_bench_verbs_kind(bench->what->name, &kind))
+        status = fc_bench_verbs_check(&o, &kind, err);
+    if (status == FC_OK && !*out_help) {
+        common.json = o.json;
+        bench->options = &common;
+        bench->verbs = &o;
+        status = open_and_measure(backends, argc, argv, bench, out_exit, err);
+    }
+    fc_options_free(fc_bench_verbs_table, &o);
+    return status;
+}
+
+static enum fc_status run_other(const struct fc_backends *backends, int argc,
+                                char **argv, struct fc_bench *bench, bool *out_help,
+                                int *out_exit, struct fc_error *err)
+{
+    struct fc_bench_options o = {.check = NULL};
+    bench->options = &o;
+    enum fc_status status =
+        parse(fc_bench_option_table, argc, argv, &o, bench, out_help, err);
+    if (status == FC_OK && !*out_help)
+        status = fc_bench_options_check(bench->what, argc, argv, &o, err);
+    if (status == FC_OK && !*out_help)
+        status = open_and_measure(backends, argc, argv, bench, out_exit, err);
+    fc_options_free(fc_bench_option_table, &o);
+    return status;
+}
+
 enum fc_status fc_cmd_bench(const struct fc_backends *backends, int argc, char **argv,
                             int *out_exit, struct fc_error *err)
 {
-    struct fc_bench_options o = {.check = NULL};
-    struct fc_bench bench = {.options = &o};
-    struct fc_words words = {.count = 0};
+    struct fc_bench bench = {.what = NULL};
     struct fc_launch launch;
     bool help = false;
     fc_launch_read(&launch);
     *out_exit = FC_EXIT_PASS;
-    enum fc_status status = fc_options_init(fc_bench_option_table, &o, err);
-    if (status == FC_OK)
-        status =
-            fc_options_parse(fc_bench_option_table, argc, argv, &o, &words, &help, err);
-    if (status == FC_OK && !(help && words.count == 0))
-        status = find_what(&words, &bench.what, err);
-    if (status == FC_OK && !help)
-        status = fc_bench_options_check(bench.what, argc, argv, &o, err);
+    enum fc_status status =
+        own_what(argc, argv)
+            ? run_verbs(backends, argc, argv, &bench, &help, out_exit, err)
+            : run_other(backends, argc, argv, &bench, &help, out_exit, err);
     if (status == FC_OK && help && launch.rank == 0)
         print_help(bench.what);
-    if (status == FC_OK && !help)
-        status = open_and_measure(backends, argc, argv, &bench, out_exit, err);
-    fc_words_free(&words);
-    fc_options_free(fc_bench_option_table, &o);
     return status;
 }

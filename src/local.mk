@@ -9,6 +9,8 @@ src_libcli_a_SOURCES = \
 	src/bench_pairs.c \
 	src/bench_table.c src/bench_table.h \
 	src/bench_training.c \
+	src/bench_verbs.c src/bench_verbs.h \
+	src/bench_verbs_options.c \
 	src/cli.c src/cli.h \
 	src/cmd_bench.c \
 	src/cmd_facts.c \

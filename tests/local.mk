@@ -62,6 +62,7 @@ FC_UNIT = \
 	tests/unit/launch \
 	tests/unit/lists \
 	tests/unit/metric \
+	tests/unit/nccl_conf \
 	tests/unit/option \
 	tests/unit/option_help \
 	tests/unit/path \
@@ -88,13 +89,19 @@ FC_UNIT = \
 	tests/unit/worker \
 	tests/unit/worker_life \
 	tests/unit/worker_parts
+if HAVE_VERBS
+FC_UNIT += tests/unit/rdma_ports
+endif
+if HAVE_EFADV
+FC_UNIT += tests/unit/rdma_lane tests/unit/rdma_transfer
+endif
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(FC_UNIT)
 TESTS += $(FC_UNIT)
 endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
-EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
+EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/rdma_build.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
 EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 tests_unit_worker_SOURCES = tests/unit/worker.c \
@@ -116,6 +123,28 @@ tests_unit_rdma_ports_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=ibv_alloc_pd -Wl,--wrap=ibv_dealloc_pd \
 	-Wl,--wrap=ibv_reg_mr_iova2 -Wl,--wrap=ibv_dereg_mr \
 	-Wl,--wrap=efadv_query_device
+# The same, and a wire between both ends of each connection.
+FC_WIRE = tests/unit/rdma_rig.h tests/unit/verbs_queues.c \
+	tests/unit/verbs_wire.c tests/unit/verbs_wire.h tests/unit/verbs_wire_parts.h
+FC_WIRE_CALLS = \
+	-Wl,--wrap=ibv_get_device_list -Wl,--wrap=ibv_free_device_list \
+	-Wl,--wrap=ibv_get_device_name \
+	-Wl,--wrap=ibv_open_device -Wl,--wrap=ibv_close_device \
+	-Wl,--wrap=ibv_query_device -Wl,--wrap=ibv_query_port \
+	-Wl,--wrap=ibv_query_pkey -Wl,--wrap=_ibv_query_gid_ex \
+	-Wl,--wrap=ibv_alloc_pd -Wl,--wrap=ibv_dealloc_pd \
+	-Wl,--wrap=ibv_reg_mr_iova2 -Wl,--wrap=ibv_reg_dmabuf_mr \
+	-Wl,--wrap=ibv_dereg_mr -Wl,--wrap=ibv_create_cq -Wl,--wrap=ibv_destroy_cq \
+	-Wl,--wrap=ibv_create_qp -Wl,--wrap=ibv_modify_qp -Wl,--wrap=ibv_destroy_qp \
+	-Wl,--wrap=ibv_create_ah -Wl,--wrap=ibv_destroy_ah -Wl,--wrap=ibv_qp_to_qp_ex \
+	-Wl,--wrap=ibv_get_async_event -Wl,--wrap=ibv_ack_async_event \
+	-Wl,--wrap=efadv_query_device -Wl,--wrap=efadv_create_qp_ex
+tests_unit_rdma_lane_SOURCES = tests/unit/rdma_lane.c $(FC_WIRE)
+tests_unit_rdma_lane_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) $(EFADV_CFLAGS)
+tests_unit_rdma_lane_LDFLAGS = $(AM_LDFLAGS) $(FC_WIRE_CALLS)
+tests_unit_rdma_transfer_SOURCES = tests/unit/rdma_transfer.c $(FC_WIRE)
+tests_unit_rdma_transfer_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) $(EFADV_CFLAGS)
+tests_unit_rdma_transfer_LDFLAGS = $(AM_LDFLAGS) $(FC_WIRE_CALLS)
 
 # The program with faulty devices, and the tests that launch several ranks.
 check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \

@@ -6,6 +6,7 @@
 #include "core/worker.h"
 #include "device_double.h"
 #include "fault.h"
+#include "rdma/commands.h"
 #include "topology/probe_config.h"
 
 #include <signal.h>
@@ -37,8 +38,9 @@ static int worker_main(void)
     struct fc_launch launch;
     fc_launch_read(&launch);
     faults_read(&faults, launch.rank);
-    const struct fc_worker_command table[] = {{fc_facts_command.name, facts},
-                                              {.name = NULL}};
+    struct fc_worker_command table[FC_RDMA_COMMANDS + 2] = {
+        {fc_facts_command.name, facts}};
+    memcpy(table + 1, fc_rdma_commands, sizeof fc_rdma_commands);
     return fc_worker_main(table);
 }
 
