@@ -44,7 +44,10 @@ static void test_suspects_of_fixtures(void **state)
         {"above-the-limit", "device.gemm.fp64 n1 0"},
         {"unlike-not-retested", "device.gemm.fp32 n5 4"},
         {"unlike-confirmed", ""},
-        {"eight-nodes-are-too-few", ""},
+        {"unlike-of-eight-not-retested", "device.gemm.fp32 n5 4"},
+        {"unlike-of-eight-confirmed", ""},
+        {"eight-nodes-that-differ", ""},
+        {"four-nodes-are-too-few", ""},
         {"two-classes-are-not-peers", ""},
         {"wrong-gemm", ""}, /* a wrong result needs no second one */
         {"not-a-number", ""},
