@@ -59,6 +59,7 @@ FC_UNIT = \
 	tests/unit/judge \
 	tests/unit/judge_hostile \
 	tests/unit/judge_hostile_fleet \
+	tests/unit/judge_links \
 	tests/unit/judge_pairs \
 	tests/unit/launch \
 	tests/unit/lists \
