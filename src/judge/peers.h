@@ -18,7 +18,7 @@
  * In groups of 5 to 8 nodes (peers_few.c) the median is no yardstick: the worst node,
  * of 8 nodes also the worst two together, is held against the mean and the standard
  * deviation of the others, by Student's t with as many degrees of freedom as those
- * give: suspect with a chance of 1e-2, condemned with 5e-3, beyond doubt as above. Of
+ * give: suspect with a chance of 2e-2, condemned with 1e-2, beyond doubt as above. Of
  * fewer nodes the others' spread is not known: nobody is suspect. Collective: no.
  * Refuses to know: findings. */
 #ifndef FC_JUDGE_PEERS_H

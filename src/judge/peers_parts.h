@@ -14,7 +14,7 @@ bool fc_peers_few_measure(struct fc_peer_group *group);
 /* True when a deficit of that peer has no more than this chance in a healthy group. */
 bool fc_peers_few_far(const struct fc_peer *peer, double deficit, double chance);
 /* The chances of a suspect, and of one that is condemned. */
-#define FC_PEERS_FEW_FIRST 1e-2
-#define FC_PEERS_FEW_AGAIN 5e-3
+#define FC_PEERS_FEW_FIRST 2e-2
+#define FC_PEERS_FEW_AGAIN 1e-2
 
 #endif
