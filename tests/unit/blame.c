@@ -290,8 +290,8 @@ static void test_one_fault(void **state)
     try_fleet(16, 8, 4, 1, 8, 2);
 }
 
-/* Of few nodes a leaf switch is known by what crosses its border, though its members are
- * well with each other; also one that nobody would call below its floor. */
+/* Of few nodes a leaf switch is known by what crosses its border, though its members
+ * are well with each other; also one that nobody would call below its floor. */
 static void test_a_switch_of_few(void **state)
 {
     struct fc_rng rng;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Single low links among very many: how many of them, one way or both, measured again or
- * not, is what makes them chance, a warning or a fault. */
+/* Single low links among very many: how many of them, one way or both, measured again
+ * or not, is what makes them chance, a warning or a fault. */
 #include "judge_help.h"
 
 /* All pairs of 160 nodes: 25440 links. */
