@@ -55,9 +55,11 @@ FC_UNIT = \
 	tests/unit/host_system \
 	tests/unit/hostlist \
 	tests/unit/journal \
+	tests/unit/journal_parse \
 	tests/unit/judge \
 	tests/unit/judge_hostile \
 	tests/unit/judge_hostile_fleet \
+	tests/unit/judge_links \
 	tests/unit/judge_pairs \
 	tests/unit/launch \
 	tests/unit/lists \
@@ -196,7 +198,7 @@ check_PROGRAMS += tests/fleet/fleet tests/fleet/fuzz tests/fleet/score
 tests_fleet_fleet_SOURCES = tests/fleet/main.c \
 	tests/fleet/dice.c tests/fleet/dice.h \
 	tests/fleet/emit.c tests/fleet/emit_pairs.c tests/fleet/emit_work.c \
-	tests/fleet/fleet.c tests/fleet/fleet.h
+	tests/fleet/fleet.c tests/fleet/fleet.h tests/fleet/retest.c
 tests_fleet_fleet_LDADD = -lm
 tests_fleet_fuzz_SOURCES = tests/fleet/fuzz.c tests/fleet/dice.c tests/fleet/dice.h
 tests_fleet_score_SOURCES = tests/fleet/score.c tests/fleet/truth.c tests/fleet/truth.h

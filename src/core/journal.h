@@ -10,7 +10,8 @@
  * Reader: tolerates a cut last line, counts lines it cannot parse, merges spool files
  * beside the journal, and drops lines that were seen before (same "src").
  * Of a matrix line, lists that are long are given as their text, unparsed: a JSON
- * string that holds "[[0,12],[4,8]]".
+ * string that holds "[[0,12],[4,8]]". Lines share equal values (core/journal_parse.h):
+ * nobody changes what is inside one.
  * Collective: no. Refuses to know: what lines mean, beyond type, seq and src.
  */
 #ifndef FC_CORE_JOURNAL_H
@@ -62,7 +63,7 @@ struct fc_journal_text {
 
 /* Reads `path`: a run's folder or its journal. FC_USAGE when it cannot be read, is
  * empty, or its first line is no `run` line of this schema; the text names `path`.
- * Memory is about ten times the file, without its matrix lines. */
+ * Memory is about five times the file, without its matrix lines. */
 enum fc_status fc_journal_read(const char *path, struct fc_journal_text *out,
                                struct fc_error *err) FC_MUST_USE;
 void fc_journal_text_free(struct fc_journal_text *text);

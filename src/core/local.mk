@@ -8,6 +8,7 @@ src_core_libcore_a_SOURCES = \
 	src/core/facts.def \
 	src/core/hostlist.c src/core/hostlist.h \
 	src/core/journal.c src/core/journal.h \
+	src/core/journal_parse.c src/core/journal_parse.h \
 	src/core/journal_read.c \
 	src/core/launch.c src/core/launch.h \
 	src/core/leave.c src/core/leave.h \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* From bad links to culprits; pairs.h says how. */
-#include "judge/pairs.h"
+#include "judge/pairs_parts.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,8 @@ static const size_t meet_least = 3, meet_more = 8;
 
 /* Links that are not yet explained. */
 struct tally {
-    size_t bad, near, of, again;
+    size_t bad, near, of, again; /* again: of the bad */
+    size_t met;                  /* of all: measured again */
 };
 
 struct part {
@@ -35,23 +36,11 @@ struct inquiry {
     uint32_t *start, *touching; /* links of a member: touching[start[m]…start[m+1]) */
     bool *explained;            /* [links] */
     bool *blamed;               /* [members] */
+    bool *cleared[ROLES];       /* [members] by a retest */
     size_t bad;                 /* links that are bad and not yet explained */
 };
 
 /* --- parts --- */
-
-/* What members of one part of a kind have in common; false: it belongs to none. */
-static bool part_key(const struct fc_arena *a, uint32_t member, int kind, uint32_t *key)
-{
-    const struct fc_member *m = &a->member[member];
-    *key = kind == FC_CULPRIT_LEAF   ? m->leaf
-           : kind == FC_CULPRIT_RAIL ? m->id
-           : kind == FC_CULPRIT_NODE ? m->node
-                                     : member;
-    if (kind == FC_CULPRIT_LEAF)
-        return m->leaf != FC_EV_NO_LEAF;
-    return a->rails || kind == FC_CULPRIT_MEMBER;
-}
 
 struct keyed {
     uint32_t key, member;
@@ -71,7 +60,7 @@ static void make_parts(struct inquiry *q, int kind, struct keyed *keyed)
     size_t count = 0;
     for (uint32_t m = 0; m < a->members; m++) {
         q->part_of[kind][m] = no_part;
-        if (part_key(a, m, kind, &keyed[count].key))
+        if (fc_culprit_key(a, m, kind, &keyed[count].key))
             keyed[count++].member = m;
     }
     qsort(keyed, count, sizeof *keyed, by_key);
@@ -95,6 +84,7 @@ static void add(struct tally *t, const struct fc_link *l, size_t one)
     t->bad += l->bad ? one : 0;
     t->near += l->near ? one : 0;
     t->again += l->bad && l->again ? one : 0;
+    t->met += l->again ? one : 0;
 }
 
 /* one: 1 to count the link, SIZE_MAX to take it out again. */
@@ -145,6 +135,12 @@ static bool nearly_all_bad(const struct tally *t)
     return t->of >= links_least && t->bad > 0 && 10 * (t->bad + t->near) >= 9 * t->of;
 }
 
+/* What was measured again of it is well: the rest was bad for a reason that is gone. */
+static bool is_cleared(const struct tally *t)
+{
+    return t->met >= links_least && 4 * t->again <= t->met;
+}
+
 /* Bad links meet in the member far more often than they would by chance. */
 static bool stands_out(const struct inquiry *q, const struct part *p, int role)
 {
@@ -184,9 +180,11 @@ static size_t weigh(const struct inquiry *q, const struct part *p,
         role[i] = member ? mostly_bad(t) || stands_out(q, p, i) : nearly_all_bad(t);
         if (role[i] && p->kind == FC_CULPRIT_LEAF)
             role[i] = shared_by_members(q, p, i);
+        role[i] = role[i] && !is_cleared(t);
         bad += role[i] ? t->bad : 0;
         out->of += role[i] ? t->of : 0;
         out->again += role[i] ? t->again : 0;
+        out->met += role[i] ? t->met : 0;
     }
     out->sends = role[SENDS];
     out->receives = role[RECEIVES];
@@ -203,21 +201,10 @@ static size_t weigh(const struct inquiry *q, const struct part *p,
         bad += out->inside ? p->inside.bad : 0;
         out->of += out->inside ? p->inside.of : 0;
         out->again += out->inside ? p->inside.again : 0;
+        out->met += out->inside ? p->inside.met : 0;
     }
     out->bad = bad;
     return bad;
-}
-
-bool fc_culprit_has(const struct fc_arena *a, const struct fc_culprit *c,
-                    uint32_t member)
-{
-    uint32_t key, own;
-    if (c->kind == FC_CULPRIT_ALL)
-        return true;
-    if (c->kind == FC_CULPRIT_LINK)
-        return member == c->member || member == c->other;
-    return part_key(a, member, (int)c->kind, &key) &&
-           part_key(a, c->member, (int)c->kind, &own) && key == own;
 }
 
 /* Takes a part; its links, but for those inside that are none of its fault, are no
@@ -289,6 +276,18 @@ static int by_part(const void *pa, const void *pb)
     return a->other < b->other ? -1 : a->other > b->other;
 }
 
+/* Bad, as it was measured once, and an end of it was cleared since. */
+static bool is_forgiven(const struct inquiry *q, const struct fc_link *l)
+{
+    return !l->again && (q->cleared[SENDS][l->from] || q->cleared[RECEIVES][l->to]);
+}
+
+static bool is_unexplained(const struct inquiry *q, size_t at)
+{
+    const struct fc_link *l = &q->arena->link[at];
+    return l->bad && !l->mild && !q->explained[at] && !is_forgiven(q, l);
+}
+
 /* The links that nobody explains, both directions of a pair as one, sorted. */
 static size_t take_links(const struct inquiry *q, struct fc_culprit *out)
 {
@@ -296,7 +295,7 @@ static size_t take_links(const struct inquiry *q, struct fc_culprit *out)
     for (size_t i = 0; i < q->arena->links; i++) {
         const struct fc_link *l = &q->arena->link[i];
         bool up = l->from < l->to;
-        if (l->bad && !l->mild && !q->explained[i])
+        if (is_unexplained(q, i))
             out[count++] = (struct fc_culprit){.kind = FC_CULPRIT_LINK,
                                                .member = up ? l->from : l->to,
                                                .other = up ? l->to : l->from,
@@ -304,7 +303,8 @@ static size_t take_links(const struct inquiry *q, struct fc_culprit *out)
                                                .receives = !up,
                                                .bad = 1,
                                                .of = 1,
-                                               .again = l->again};
+                                               .again = l->again,
+                                               .met = l->again};
     }
     if (count)
         qsort(out, count, sizeof *out, by_part);
@@ -316,6 +316,7 @@ static size_t take_links(const struct inquiry *q, struct fc_culprit *out)
             last->bad++;
             last->of++;
             last->again += out[i].again;
+            last->met += out[i].met;
         } else {
             out[kept++] = out[i];
         }
@@ -329,7 +330,7 @@ static bool too_many(const struct inquiry *q)
     size_t bad = 0, left = 0;
     for (size_t i = 0; i < a->links; i++) {
         left += !q->explained[i];
-        bad += !q->explained[i] && a->link[i].bad && !a->link[i].mild;
+        bad += is_unexplained(q, i);
     }
     return a->members > 2 && (2 * count_blamed(q) > a->members || 2 * bad > left);
 }
@@ -341,11 +342,20 @@ static struct fc_culprit all_together(const struct fc_arena *a)
         c.of += !a->link[i].skip;
         c.bad += a->link[i].bad;
         c.again += a->link[i].bad && a->link[i].again;
+        c.met += a->link[i].again;
     }
     return c;
 }
 
 /* --- the whole --- */
+
+static void find_cleared(struct inquiry *q)
+{
+    for (size_t i = 0; i < q->parts; i++)
+        for (int role = 0; role < ROLES; role++)
+            if (q->part[i].kind == FC_CULPRIT_MEMBER)
+                q->cleared[role][q->part[i].first] = is_cleared(&q->part[i].role[role]);
+}
 
 static bool inquiry_open(struct inquiry *q)
 {
@@ -358,6 +368,10 @@ static bool inquiry_open(struct inquiry *q)
     q->explained = calloc(a->links + 1, sizeof *q->explained);
     q->blamed = calloc(a->members + 1, sizeof *q->blamed);
     bool ok = keyed && q->part && q->start && q->touching && q->explained && q->blamed;
+    for (int role = 0; role < ROLES; role++) {
+        q->cleared[role] = calloc(a->members + 1, sizeof(bool));
+        ok = ok && q->cleared[role];
+    }
     for (int kind = FIRST_KIND; kind < END_KIND; kind++) {
         q->part_of[kind] = malloc((a->members + 1) * sizeof(uint32_t));
         ok = ok && q->part_of[kind];
@@ -369,8 +383,10 @@ static bool inquiry_open(struct inquiry *q)
         if (!a->link[i].skip)
             count_link(q, &a->link[i], 1);
     }
-    if (ok)
+    if (ok) {
         find_touching(q);
+        find_cleared(q);
+    }
     free(keyed);
     return ok;
 }
@@ -379,6 +395,8 @@ static void inquiry_close(struct inquiry *q)
 {
     for (int kind = FIRST_KIND; kind < END_KIND; kind++)
         free(q->part_of[kind]);
+    for (int role = 0; role < ROLES; role++)
+        free(q->cleared[role]);
     free(q->part);
     free(q->start);
     free(q->touching);
@@ -419,54 +437,4 @@ void fc_blame_close(struct fc_blame *blame)
 {
     free(blame->culprit);
     *blame = (struct fc_blame){0};
-}
-
-bool fc_culprit_confirmed(const struct fc_culprit *c)
-{
-    return c->again > 0 && 2 * c->again >= c->bad;
-}
-
-bool fc_culprit_explains(const struct fc_arena *a, const struct fc_culprit *c,
-                         const struct fc_link *l)
-{
-    if (!l->bad || c->kind == FC_CULPRIT_ALL)
-        return l->bad;
-    if (c->kind == FC_CULPRIT_LINK)
-        return (l->from == c->member && l->to == c->other && c->sends) ||
-               (l->to == c->member && l->from == c->other && c->receives);
-    bool from = fc_culprit_has(a, c, l->from), to = fc_culprit_has(a, c, l->to);
-    return from && to ? c->inside : (from && c->sends) || (to && c->receives);
-}
-
-/* Where the link from one to the other is; a->links: nowhere. */
-static size_t find_link(const struct fc_arena *a, uint32_t from, uint32_t to)
-{
-    size_t low = 0, high = a->links;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        const struct fc_link *l = &a->link[mid];
-        if (l->from < from || (l->from == from && l->to < to))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    bool there = low < a->links && a->link[low].from == from && a->link[low].to == to;
-    return there ? low : a->links;
-}
-
-size_t fc_culprit_next(const struct fc_arena *a, const struct fc_culprit *c, size_t at)
-{
-    if (c->kind == FC_CULPRIT_LINK) {
-        /* A link's member comes before the other. */
-        size_t way[] = {find_link(a, c->member, c->other),
-                        find_link(a, c->other, c->member)};
-        for (size_t i = 0; i < 2; i++)
-            if (way[i] >= at && way[i] < a->links &&
-                fc_culprit_explains(a, c, &a->link[way[i]]))
-                return way[i];
-        return SIZE_MAX;
-    }
-    while (at < a->links && !fc_culprit_explains(a, c, &a->link[at]))
-        at++;
-    return at < a->links ? at : SIZE_MAX;
 }

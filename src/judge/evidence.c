@@ -318,6 +318,9 @@ static bool make_ranks(struct fc_evidence *ev, const struct fc_ev_bag *bag)
 size_t fc_ev_rank_index(const struct fc_evidence *ev, int rank)
 {
     size_t low = 0, high = ev->ranks;
+    /* Where none is missing, each stands at its own place. */
+    if (rank >= 0 && (size_t)rank < ev->ranks && ev->rank[rank].rank == rank)
+        return (size_t)rank;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         if (ev->rank[mid].rank < rank)

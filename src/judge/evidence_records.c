@@ -131,27 +131,68 @@ static char *params_text(const json_t *params)
     return text;
 }
 
-/* Sets who and what; false without memory. */
-static bool name_series(struct fc_evidence *ev, const json_t *line,
-                        struct fc_ev_record *r)
+/* --- names --- */
+
+/* Lines share equal values, and records of a rank, or of a metric, tend to follow each
+ * other: what was named last need not be named again. */
+enum { NAMED = 64 };
+
+struct names {
+    struct fc_evidence *ev;
+    const json_t *subject; /* of the last record */
+    const char *who;
+    struct {
+        const json_t *params;
+        const char *metric, *what;
+        int64_t bytes;
+    } last[NAMED];
+};
+
+static bool name_who(struct names *n, const json_t *subject, struct fc_ev_record *r)
 {
-    char *who =
-        json_dumps(json_object_get(line, "subject"), JSON_COMPACT | JSON_SORT_KEYS);
-    char *params = params_text(json_object_get(line, "params"));
-    char *what = NULL;
-    bool ok =
-        who && params &&
-        asprintf(&what, "%s %s %lld", r->metric, params, (long long)r->bytes) >= 0;
-    if (ok) {
-        r->who = fc_ev_intern(ev, who);
-        r->what = fc_ev_intern(ev, what);
+    if (n->subject != subject) {
+        char *who = json_dumps(subject, JSON_COMPACT | JSON_SORT_KEYS);
+        n->who = who ? fc_ev_intern(n->ev, who) : NULL;
+        n->subject = n->who ? subject : NULL;
+        free(who);
     }
-    ok = ok && r->who && r->what;
-    free(who);
-    free(params);
-    if (what)
+    r->who = n->who;
+    return r->who != NULL;
+}
+
+static const char *make_what(struct names *n, const json_t *params,
+                             const struct fc_ev_record *r)
+{
+    char *text = params_text(params), *what = NULL;
+    int bytes =
+        text ? asprintf(&what, "%s %s %lld", r->metric, text, (long long)r->bytes) : -1;
+    const char *kept = bytes >= 0 ? fc_ev_intern(n->ev, what) : NULL;
+    free(text);
+    if (bytes >= 0)
         free(what);
-    return ok;
+    return kept;
+}
+
+static bool name_what(struct names *n, const json_t *params, struct fc_ev_record *r)
+{
+    size_t mix = (uintptr_t)params / 16 + (uintptr_t)r->metric / 16 + (size_t)r->bytes;
+    size_t at = (mix ^ mix >> 6 ^ mix >> 12) % NAMED;
+    if (!n->last[at].what || n->last[at].params != params ||
+        n->last[at].metric != r->metric || n->last[at].bytes != r->bytes) {
+        n->last[at].what = make_what(n, params, r);
+        n->last[at].params = params;
+        n->last[at].metric = r->metric;
+        n->last[at].bytes = r->bytes;
+    }
+    r->what = n->last[at].what;
+    return r->what != NULL;
+}
+
+/* Sets who and what; false without memory. */
+static bool name_series(struct names *n, const json_t *line, struct fc_ev_record *r)
+{
+    return name_who(n, json_object_get(line, "subject"), r) &&
+           name_what(n, json_object_get(line, "params"), r);
 }
 
 static bool read_record(const struct fc_evidence *ev, json_t *line,
@@ -245,6 +286,7 @@ static bool make_series(struct fc_evidence *ev)
 enum fc_status fc_ev_read_records(struct fc_evidence *ev, const struct fc_ev_bag *bag,
                                   struct fc_error *err)
 {
+    struct names names = {.ev = ev};
     ev->record = malloc((bag->count ? bag->count : 1) * sizeof *ev->record);
     bool ok = ev->record != NULL;
     for (size_t i = 0; ok && i < bag->count; i++) {
@@ -253,7 +295,7 @@ enum fc_status fc_ev_read_records(struct fc_evidence *ev, const struct fc_ev_bag
             ev->malformed++;
             continue;
         }
-        ok = name_series(ev, bag->line[i], r);
+        ok = name_series(&names, bag->line[i], r);
         ev->records++;
     }
     if (!ok || !number_rest(ev) || !make_series(ev))

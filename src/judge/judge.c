@@ -6,6 +6,7 @@
 #include "core/record.h"
 #include "core/watchdog.h"
 #include "judge/nodefacts.h"
+#include "judge/peers.h"
 #include "judge/rules.h"
 #include "judge/summary.h"
 
@@ -24,6 +25,7 @@ struct court {
     struct fc_evidence ev;
     struct fc_expectation expect;
     struct fc_findings found;
+    struct fc_peers peers;
     struct fc_pairs_shelf shelf;
     const char **crowded;          /* [nodes] */
     int *node_verdict;             /* [nodes] */
@@ -37,6 +39,7 @@ static void court_close(struct court *court)
     free(court->crowded);
     fc_findings_close(&court->found);
     fc_pairs_close(&court->shelf.pairs);
+    fc_peers_close(&court->peers);
     fc_expectation_close(&court->expect);
     fc_evidence_close(&court->ev);
 }
@@ -80,10 +83,12 @@ static enum fc_status hear(struct court *court, bool profile_given, const char *
     struct fc_case c = {.ev = &court->ev,
                         .expect = &court->expect,
                         .profile_given = profile_given,
+                        .peers = &court->peers,
                         .shelf = &court->shelf,
                         .out = &court->found};
     court->crowded = calloc(court->ev.nodes + 1, sizeof(*court->crowded));
-    if (!court->crowded || !fc_nodefacts_crowded(&court->ev, court->crowded))
+    if (!court->crowded || !fc_nodefacts_crowded(&court->ev, court->crowded) ||
+        !fc_peers_open(&court->ev, &court->expect, &court->peers))
         return fc_fail(err, FC_NOMEM, "out of memory for the judgement");
     c.crowded = court->crowded;
     for (size_t i = 0; (c.rule = fc_rule_at(i)); i++)

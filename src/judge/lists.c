@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct cursor {
     const char *at, *end;
@@ -56,6 +57,9 @@ static bool read_plain(struct cursor *c, double *out)
                                       1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
                                       1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L, 1e20L,
                                       1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+    static const double small[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     uint64_t m = 0, power = 0;
     bool minus = take(c, '-');
     bool zero = c->at < c->end && *c->at == '0';
@@ -78,6 +82,12 @@ static bool read_plain(struct cursor *c, double *out)
     }
     if (exponent < -27 || exponent > 27)
         return false;
+    if (m < UINT64_C(1) << 53 && exponent <= 0 && exponent >= -22) {
+        /* Both are exact, so that the quotient is exactly rounded. */
+        double x = (double)m / small[-exponent];
+        *out = minus ? -x : x;
+        return true;
+    }
     long double x = (long double)m;
     x = exponent < 0 ? x / ten[-exponent] : x * ten[exponent];
     *out = (double)(minus ? -x : x);
@@ -206,6 +216,18 @@ enum fc_list fc_numbers_read(const char *text, size_t bytes, size_t width,
     return whole ? FC_LIST_READ : FC_LIST_BAD;
 }
 
+/* Past an entry that is, to its end, the same text as the last one. */
+static bool skip_same(struct cursor *c, const struct fc_slices *io)
+{
+    const struct fc_slice *last = io->count ? &io->x[io->count - 1] : NULL;
+    if (!last || (size_t)(c->end - c->at) <= last->bytes ||
+        (c->at[last->bytes] != ',' && c->at[last->bytes] != ']') ||
+        memcmp(c->at, last->text, last->bytes) != 0)
+        return false;
+    c->at += last->bytes;
+    return true;
+}
+
 enum fc_list fc_slices_read(const char *text, size_t bytes, struct fc_slices *io)
 {
     struct cursor c = {text, text + bytes};
@@ -222,7 +244,7 @@ enum fc_list fc_slices_read(const char *text, size_t bytes, struct fc_slices *io
         io->x = x;
         (void)peek(&c);
         const char *from = c.at;
-        if (!skip(&c))
+        if (!skip_same(&c, io) && !skip(&c))
             return FC_LIST_BAD;
         io->x[io->count++] = (struct fc_slice){from, (size_t)(c.at - from)};
     } while (goes_on(&c, &whole));

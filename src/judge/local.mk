@@ -4,6 +4,8 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/accused.c src/judge/accused.h \
 	src/judge/blame.c \
 	src/judge/counters.def \
+	src/judge/culprit.c \
+	src/judge/doubtful.c src/judge/doubtful.h \
 	src/judge/evidence.c src/judge/evidence.h \
 	src/judge/evidence_lines.c src/judge/evidence_parts.h \
 	src/judge/evidence_matrix.c \
@@ -24,6 +26,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/pairs_leaves.c \
 	src/judge/pairs_slow.c \
 	src/judge/peers.c src/judge/peers.h \
+	src/judge/peers_few.c src/judge/peers_parts.h \
 	src/judge/profile.c src/judge/profile.h \
 	src/judge/rule_config.c \
 	src/judge/rule_counters.c \

@@ -280,10 +280,13 @@ static bool make_all_members(const struct fc_evidence *ev, struct fc_pairs *out)
  * met whom. */
 static bool any_bad(const struct fc_evidence *ev, enum fc_pairs_of of, size_t records)
 {
-    struct fc_link link = {0};
-    for (size_t i = 0; i < ev->ways && !link.bad; i++)
-        (void)read_way(ev, &ev->way[i], of, &link);
-    return link.bad || records > 0;
+    bool bad = records > 0;
+    for (size_t i = 0; i < ev->pairs && !bad; i++) {
+        const struct fc_ev_pair *p = &ev->pair[i];
+        bool wrong = p->wrong_ab > 0 || p->wrong_ba > 0;
+        bad = of == FC_PAIRS_WRONG ? wrong : p->state == FC_EV_FAILED && !wrong;
+    }
+    return bad;
 }
 
 bool fc_pairs_open(const struct fc_evidence *ev, enum fc_pairs_of of,

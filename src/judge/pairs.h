@@ -14,7 +14,9 @@
  * those inside may be well; where there are but two switches the inside must be bad as
  * well, else both are as likely. The part with most goes first, of equals the
  * smallest, and the next is looked for among the links that are left. What is left then
- * are links.
+ * are links. A part of which at least two links were measured again, of which three
+ * quarters are well, is not to blame, nor are the links that it had when they were
+ * measured once.
  * When that takes more than half of the members, or more than half of the links that
  * are left are bad, all together are to blame. Two members cannot be told apart: their
  * link is.
@@ -158,6 +160,7 @@ struct fc_culprit {
     bool inside;            /* as well or only: links between two of its members */
     size_t bad, of;         /* links that it explains, of those that were looked at */
     size_t again;           /* of the bad: measured again */
+    size_t met;             /* of those that were looked at: measured again */
 };
 
 struct fc_blame {
@@ -184,7 +187,8 @@ size_t fc_culprit_next(const struct fc_arena *arena, const struct fc_culprit *cu
 /* True when the member belongs to the part that is to blame. */
 bool fc_culprit_has(const struct fc_arena *arena, const struct fc_culprit *culprit,
                     uint32_t member);
-/* True when at least half of what it explains was measured again. */
+/* True when at least half of what it explains was measured again; of a part also when
+ * three links or more were, and three quarters of those are bad still. */
 bool fc_culprit_confirmed(const struct fc_culprit *culprit);
 
 #endif

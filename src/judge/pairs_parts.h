@@ -17,4 +17,8 @@ bool fc_pairs_firsts(const struct fc_arena *arena);
 bool fc_pairs_set_equals(const struct fc_evidence *ev, struct fc_arena *arena,
                          bool few);
 
+/* What members of one part of a kind have in common; false: it belongs to none. */
+bool fc_culprit_key(const struct fc_arena *arena, uint32_t member, int kind,
+                    uint32_t *key);
+
 #endif

@@ -82,36 +82,55 @@ static size_t thin_out(const struct study *s, size_t count)
     return kept;
 }
 
-/* The links without `member` (SIZE_MAX: all that are measured). */
-static size_t gather_others(const struct study *s, size_t member)
+/* What slow links are looked for in: one member, or all of a leaf switch. */
+struct few_part {
+    uint32_t member; /* the first */
+    bool leaf;
+};
+
+static bool has(const struct study *s, const struct few_part *p, uint32_t member)
+{
+    const struct fc_member *m = s->arena->member;
+    return p->leaf ? m[member].leaf == m[p->member].leaf : member == p->member;
+}
+
+/* The links without that part (NULL: all that are measured). */
+static size_t gather_others(const struct study *s, const struct few_part *p)
 {
     size_t count = 0;
     for (size_t i = 0; i < s->arena->links; i++) {
         const struct fc_link *l = &s->arena->link[i];
-        if (measured(s, l) && l->from != member && l->to != member &&
+        if (measured(s, l) && !(p && (has(s, p, l->from) || has(s, p, l->to))) &&
             !(s->firsts && l->again))
             s->x[count++] = s->share[i];
     }
     return count;
 }
 
-/* --- three to eight members: every link of one --- */
+/* --- three to eight members: every link of one, or that leaves one switch --- */
 
-static void mark_role(const struct study *s, size_t member, int role)
+/* The part is that end of the link, and not the other one. */
+static bool crosses(const struct study *s, const struct few_part *p,
+                    const struct fc_link *l, int role)
+{
+    return has(s, p, end_of(l, role)) && !has(s, p, end_of(l, !role));
+}
+
+static void mark_role(const struct study *s, const struct few_part *p, int role)
 {
     for (size_t i = 0; i < s->arena->links; i++)
-        if (end_of(&s->arena->link[i], role) == member)
+        if (crosses(s, p, &s->arena->link[i], role))
             s->arena->link[i].bad = true;
 }
 
-/* The best of the member's links in this role; NaN with fewer than two. */
-static double best_of(const struct study *s, size_t member, int role)
+/* The best of the part's links in this role; NaN with fewer than two. */
+static double best_of(const struct study *s, const struct few_part *p, int role)
 {
     double best = 0.0;
     size_t count = 0;
     for (size_t i = 0; i < s->arena->links; i++) {
         const struct fc_link *l = &s->arena->link[i];
-        if (!measured(s, l) || end_of(l, role) != member)
+        if (!measured(s, l) || !crosses(s, p, l, role))
             continue;
         best = fmax(best, s->share[i]);
         count++;
@@ -119,12 +138,12 @@ static double best_of(const struct study *s, size_t member, int role)
     return count >= 2 ? best : (double)NAN;
 }
 
-/* How far below the others' middle the member is in its worse role, when that is far;
+/* How far below the others' middle the part is in its worse role, when that is far;
  * else 0. slow[role] says which. */
-static double drop_of(const struct study *s, size_t member, bool *slow)
+static double drop_of(const struct study *s, const struct few_part *p, bool *slow)
 {
     double centre, scale, most = 0.0;
-    size_t others = gather_others(s, member);
+    size_t others = gather_others(s, p);
     slow[SENDS] = slow[RECEIVES] = false;
     if (others < 2)
         return 0.0;
@@ -133,33 +152,66 @@ static double drop_of(const struct study *s, size_t member, bool *slow)
     double least = fmax(fmax(s->least, few_drop(members)), few_scales(members) * scale);
     least = fmax(least, tiny_drop(members));
     for (int role = 0; role < ROLES; role++) {
-        double drop = 1.0 - best_of(s, member, role) / centre;
+        double drop = 1.0 - best_of(s, p, role) / centre;
         slow[role] = drop > least;
         most = slow[role] ? fmax(most, drop) : most;
     }
     return most;
 }
 
-static void mark_among_few(struct study *s)
+/* How many members, all still part of the yardstick; 0: no part. A leaf switch of one
+ * is that member. */
+static size_t size_of(const struct study *s, const struct few_part *p)
 {
-    for (size_t left = (s->arena->members - 1) / 2; left > 0; left--) {
-        size_t worst = 0;
-        double most = 0.0;
-        bool slow[ROLES];
-        for (size_t i = 0; i < s->arena->members; i++) {
-            double drop = s->out[i] ? 0.0 : drop_of(s, i, slow);
+    const struct fc_arena *a = s->arena;
+    size_t size = 0;
+    if (p->leaf && a->member[p->member].leaf == FC_EV_NO_LEAF)
+        return 0;
+    for (uint32_t m = 0; m < a->members; m++) {
+        if (!has(s, p, m))
+            continue;
+        if (s->out[m] || m < p->member)
+            return 0;
+        size++;
+    }
+    return p->leaf && size < 2 ? 0 : size;
+}
+
+/* The slowest part of at most that many members; its size, 0: none. Where a member's
+ * own links are as slow as those of its switch, it is the member. */
+static size_t find_slowest(const struct study *s, size_t size_most,
+                           struct few_part *out)
+{
+    double most = 0.0;
+    size_t found = 0;
+    bool slow[ROLES];
+    for (int leaf = 0; leaf < 2; leaf++)
+        for (uint32_t m = 0; m < s->arena->members; m++) {
+            struct few_part part = {m, leaf};
+            size_t size = size_of(s, &part);
+            double drop = size && size <= size_most ? drop_of(s, &part, slow) : 0.0;
             if (drop > most) {
                 most = drop;
-                worst = i;
+                found = size;
+                *out = part;
             }
         }
-        if (most <= 0.0)
-            return;
-        (void)drop_of(s, worst, slow);
+    return found;
+}
+
+static void mark_among_few(struct study *s)
+{
+    size_t left = (s->arena->members - 1) / 2, size;
+    struct few_part worst;
+    bool slow[ROLES];
+    while (left > 0 && (size = find_slowest(s, left, &worst))) {
+        (void)drop_of(s, &worst, slow);
         for (int role = 0; role < ROLES; role++)
             if (slow[role])
-                mark_role(s, worst, role);
-        s->out[worst] = true;
+                mark_role(s, &worst, role);
+        for (uint32_t m = 0; m < s->arena->members; m++)
+            s->out[m] = s->out[m] || has(s, &worst, m);
+        left -= size;
     }
 }
 
@@ -299,7 +351,7 @@ static bool mark_among_many(struct study *s, struct fc_pairs_level *level)
     size_t bound, leaves = count_leaves(s->arena, &bound);
     double middle, spread;
     struct lists l;
-    centre_of(s, thin_out(s, gather_others(s, SIZE_MAX)), &middle, &spread);
+    centre_of(s, thin_out(s, gather_others(s, NULL)), &middle, &spread);
     bool ok = true;
     if (leaves >= leaves_least) {
         ok = lists_open(s, bound, &l);
@@ -327,7 +379,7 @@ static bool mark_among_many(struct study *s, struct fc_pairs_level *level)
 static void mark_links(struct study *s, struct fc_pairs_level *level)
 {
     struct fc_arena *a = s->arena;
-    size_t count = gather_others(s, SIZE_MAX), low = 0;
+    size_t count = gather_others(s, NULL), low = 0;
     double centre;
     if (count == 0)
         return;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "judge/peers.h"
+#include "judge/peers_parts.h"
 
 #include "core/stats.h"
-#include "judge/expectation.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double scale_min = 0.003;
 static const double normal_mad = 1.4826;    /* MAD to standard deviation */
 static const double median_variance = 1.57; /* of R normal samples, times R */
 static const double first_least = 0.015, first_scales = 2.5;
@@ -125,7 +123,7 @@ static bool measure(struct fc_peer_group *g)
     double mad = fc_mad(x, g->peers, g->centre, x + g->peers);
     g->compared = g->peers >= FC_PEERS_MIN && isfinite(g->centre) && g->centre > 0.0 &&
                   isfinite(mad / g->centre);
-    g->scale = fmax(normal_mad * mad / g->centre, scale_min);
+    g->scale = fmax(normal_mad * mad / g->centre, FC_PEERS_SCALE_MIN);
     for (size_t i = 0; i < g->peers; i++) {
         double noise = own_noise(g->peer[i].first);
         if (isfinite(noise))
@@ -133,6 +131,15 @@ static bool measure(struct fc_peer_group *g)
     }
     g->noise = noises ? fc_median_in_place(x, noises) : 0.0;
     free(x);
+    for (size_t i = 0; i < g->peers; i++) {
+        g->peer[i].centre = g->centre;
+        g->peer[i].scale = g->scale;
+        g->peer[i].others = g->peers;
+    }
+    g->few = g->peers >= FC_PEERS_FEW && g->peers < FC_PEERS_MIN;
+    g->compared = g->compared || g->few; /* for who asks on the way */
+    if (g->few)
+        g->compared = fc_peers_few_measure(g);
     return true;
 }
 
@@ -163,21 +170,28 @@ static bool make_groups(const struct member *member, size_t count, struct fc_pee
     return true;
 }
 
-static bool count_tests(const struct fc_evidence *ev, struct fc_peers *peers)
+static bool may_fail(const struct fc_expectation *expect, const struct fc_peer_group *g)
+{
+    return g->compared && isfinite(fc_expectation_effect(expect, g->sample->info));
+}
+
+static bool count_tests(const struct fc_evidence *ev,
+                        const struct fc_expectation *expect, struct fc_peers *peers)
 {
     size_t *tests = calloc(ev->nodes + 1, sizeof *tests);
     for (int pass = 0; tests && pass < 2; pass++)
         for (size_t i = 0; i < peers->groups; i++)
             for (size_t k = 0; k < peers->group[i].peers; k++) {
                 struct fc_peer *p = &peers->group[i].peer[k];
-                tests[p->node] += pass == 0 && peers->group[i].compared;
+                tests[p->node] += pass == 0 && may_fail(expect, &peers->group[i]);
                 p->tests = tests[p->node];
             }
     free(tests);
     return tests != NULL;
 }
 
-bool fc_peers_open(const struct fc_evidence *ev, struct fc_peers *out)
+bool fc_peers_open(const struct fc_evidence *ev, const struct fc_expectation *expect,
+                   struct fc_peers *out)
 {
     size_t room = ev->series_count ? ev->series_count : 1, count = 0;
     struct member *member = malloc(room * sizeof *member);
@@ -188,7 +202,7 @@ bool fc_peers_open(const struct fc_evidence *ev, struct fc_peers *out)
         count += make_member(ev, &ev->series[i], &member[count]);
     if (ok) {
         qsort(member, count, sizeof *member, by_group);
-        ok = make_groups(member, count, out) && count_tests(ev, out);
+        ok = make_groups(member, count, out) && count_tests(ev, expect, out);
     }
     free(member);
     if (!ok)
@@ -225,16 +239,34 @@ const struct fc_peer_group *fc_peers_find(const struct fc_peers *peers,
     return NULL;
 }
 
+/* The peer that the record is of; NULL: none. */
+static const struct fc_peer *peer_of(const struct fc_peer_group *g,
+                                     const struct fc_ev_record *r)
+{
+    size_t low = 0, high = g->peers;
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+        *(g->peer[mid].node <= r->node ? &low : &high) = mid;
+    }
+    return g->peers && g->peer[low].node == r->node ? &g->peer[low] : NULL;
+}
+
 double fc_peer_deficit(const struct fc_peer_group *g, const struct fc_ev_record *r)
 {
-    double rise = (r->median - g->centre) / g->centre;
+    const struct fc_peer *peer = g->few ? peer_of(g, r) : NULL;
+    double centre = peer ? peer->centre : g->centre;
+    double rise = (r->median - centre) / centre;
     return g->sample->higher ? -rise : rise;
 }
 
 bool fc_peer_suspect(const struct fc_peer_group *g, const struct fc_ev_record *first)
 {
-    return g->compared &&
-           fc_peer_deficit(g, first) > fmax(first_least, first_scales * g->scale);
+    const struct fc_peer *peer = g->few ? peer_of(g, first) : NULL;
+    double deficit = g->compared ? fc_peer_deficit(g, first) : 0.0;
+    if (!(deficit > first_least) || (g->few && !peer))
+        return false;
+    return g->few ? fc_peers_few_far(peer, deficit, FC_PEERS_FEW_FIRST)
+                  : deficit > first_scales * g->scale;
 }
 
 /* s', for the record that is judged. */
@@ -243,14 +275,18 @@ static double scale_of(const struct fc_peer_group *g, const struct fc_ev_record 
     double before = (double)(g->sample->samples > 0 ? g->sample->samples : 1);
     double now = (double)(r->samples > 0 ? r->samples : 1);
     double variance = g->scale * g->scale - g->noise + g->noise * before / now;
-    return variance > scale_min * scale_min ? sqrt(variance) : scale_min;
+    return variance > FC_PEERS_SCALE_MIN * FC_PEERS_SCALE_MIN ? sqrt(variance)
+                                                              : FC_PEERS_SCALE_MIN;
 }
 
 bool fc_peer_condemned(const struct fc_peer_group *g, const struct fc_peer *peer)
 {
     const struct fc_ev_record *r = peer->again ? peer->again : peer->first;
-    return g->compared &&
-           fc_peer_deficit(g, r) > fmax(again_least, again_scales * scale_of(g, r));
+    double deficit = g->compared ? fc_peer_deficit(g, r) : 0.0;
+    if (!(deficit > again_least))
+        return false;
+    return g->few ? fc_peers_few_far(peer, deficit, FC_PEERS_FEW_AGAIN)
+                  : deficit > again_scales * scale_of(g, r);
 }
 
 /* How many standard deviations a normal value exceeds with this chance. */
@@ -269,9 +305,11 @@ bool fc_peer_beyond_doubt(const struct fc_peer_group *g, const struct fc_peer *p
     double tests = (double)(peer->tests ? peer->tests : 1);
     double chance = -expm1(log1p(-family_chance) / tests);
     double wide = 1.0 + small_group / (double)g->peers;
-    return peer->again && fc_peer_condemned(g, peer) &&
-           fc_peer_deficit(g, peer->again) >
-               normal_scales(chance) * wide * scale_of(g, peer->again);
+    if (!peer->again || !fc_peer_condemned(g, peer))
+        return false;
+    double deficit = fc_peer_deficit(g, peer->again);
+    return g->few ? fc_peers_few_far(peer, deficit, chance)
+                  : deficit > normal_scales(chance) * wide * scale_of(g, peer->again);
 }
 
 double fc_peer_detectable(const struct fc_peer_group *g)

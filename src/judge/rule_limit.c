@@ -147,22 +147,17 @@ void fc_rule_exceeded(const struct fc_case *c)
 {
     pairs_exceeded(c);
     const struct fc_evidence *ev = c->ev;
-    struct fc_peers peers;
-    if (!fc_peers_open(ev, &peers)) {
-        c->out->status = FC_NOMEM;
-        return;
-    }
     for (size_t i = 0; i < ev->series_count; i++) {
         const struct fc_ev_record *r = fc_ev_latest(&ev->series[i]);
         if (!r || !(fc_ev_share(r) > FC_LIMIT_SHARE_MAX))
             continue;
-        const struct fc_peer_group *group = fc_peers_find(&peers, ev, r);
+        const struct fc_peer_group *group = fc_peers_find(c->peers, ev, r);
         struct fc_missing m = {.class = c->rule->class,
                                .check = c->rule->id,
                                .probe = r->probe,
                                .what = r->metric,
                                .node = fc_ev_of_node(r) ? r->node : FC_NONE,
-                               .substitute = group && group->compared
+                               .substitute = group && group->compared && !group->few
                                                  ? "comparison with equal nodes"
                                                  : NULL};
         struct fc_finding f = {
@@ -189,17 +184,11 @@ void fc_rule_exceeded(const struct fc_case *c)
                 "%sthe value is above its limit, so the limit is no yardstick",
                 fc_rank_prefix(r).s);
     }
-    fc_peers_close(&peers);
 }
 
 void fc_rule_no_limit(const struct fc_case *c)
 {
     const struct fc_evidence *ev = c->ev;
-    struct fc_peers peers;
-    if (!fc_peers_open(ev, &peers)) {
-        c->out->status = FC_NOMEM;
-        return;
-    }
     for (size_t i = 0; i < ev->series_count; i++) {
         const struct fc_ev_record *r = fc_ev_latest(&ev->series[i]);
         double floor;
@@ -207,13 +196,13 @@ void fc_rule_no_limit(const struct fc_case *c)
         if (!row || !row->limit_needed || isfinite(r->limit) ||
             !has_floor(c, r, &floor))
             continue;
-        const struct fc_peer_group *group = fc_peers_find(&peers, ev, r);
+        const struct fc_peer_group *group = fc_peers_find(c->peers, ev, r);
         struct fc_missing m = {.class = c->rule->class,
                                .check = c->rule->id,
                                .probe = r->probe,
                                .what = r->metric,
                                .node = r->node,
-                               .substitute = group && group->compared
+                               .substitute = group && group->compared && !group->few
                                                  ? "comparison with equal nodes"
                                                  : NULL};
         const char *variant = fc_ev_text(json_object_get(r->line, "params"), "variant");
@@ -223,5 +212,4 @@ void fc_rule_no_limit(const struct fc_case *c)
                 variant ? " (" : "", fc_clip(variant ? variant : "").s,
                 variant ? ")" : "");
     }
-    fc_peers_close(&peers);
 }

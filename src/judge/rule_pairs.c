@@ -3,6 +3,7 @@
  * by the evidence (wrong, failed), by limits or by the other links; who is to blame is
  * always pairs.h's answer. */
 #include "judge/accused.h"
+#include "judge/doubtful.h"
 #include "judge/hints.h"
 #include "judge/pairs.h"
 #include "judge/rules.h"
@@ -21,9 +22,6 @@ static const double plain_drop = 0.30;
 static const double latency_factor = 2.1;
 /* The middle of all pairs is this share of the best ones: the fabric is slow. */
 static const double fabric_share = 0.7;
-/* Of so many links a single one is low once by chance: measurements are held up now and
- * then. */
-static const size_t many_links = 1000;
 /* Standard deviations of what is found with 99 % power at 0.1 % false alarms. */
 static const double power_scales = 5.42;
 enum { EVIDENCE = 64 };
@@ -196,7 +194,8 @@ static const char *retested(const struct fc_culprit *k)
 }
 
 static bool report_floor(const struct fc_case *c, const struct fc_arena *a,
-                         const struct fc_culprit *k, double floor)
+                         const struct fc_culprit *k, double floor,
+                         struct fc_doubtful *doubtful)
 {
     struct fc_accused accused;
     struct fc_hint hint = fc_hint_slow("pair.bw");
@@ -204,6 +203,8 @@ static bool report_floor(const struct fc_case *c, const struct fc_arena *a,
     size_t first = fc_culprit_next(a, k, 0);
     double least =
         fc_pairs_floor(floor, first < a->links ? a->link[first].pair->path : NULL);
+    if (fc_doubtful_take(doubtful, a, k, value, limit))
+        return true;
     if (!fc_accused_open(c, a, k, a->metric, &accused))
         return false;
     struct fc_finding *f = &accused.finding;
@@ -212,7 +213,7 @@ static bool report_floor(const struct fc_case *c, const struct fc_arena *a,
     if (fc_culprit_confirmed(k) && f->confidence == FC_CONF_MEDIUM)
         f->confidence = FC_CONF_HIGH;
     if (k->kind == FC_CULPRIT_LINK && !fc_culprit_confirmed(k) &&
-        a->links >= many_links) {
+        a->links >= FC_DOUBTFUL_SINGLE) {
         f->severity = FC_SEV_WARN;
         f->confidence = FC_CONF_LOW;
     }
@@ -238,6 +239,7 @@ static bool judge_floor(const struct fc_case *c, struct fc_arena *a)
     const struct fc_metric *metric = fc_metric_find(a->metric);
     const struct fc_floor *row = fc_floor_find(a->metric);
     double floor = fc_expectation_floor(c->expect, metric);
+    struct fc_doubtful doubtful = {0};
     struct fc_blame blame;
     if (!isfinite(floor))
         return true;
@@ -247,7 +249,8 @@ static bool judge_floor(const struct fc_case *c, struct fc_arena *a)
         report_across(c, a, "pairs across rails are below their floor");
     ok = ok && fc_blame_open(a, &blame);
     for (size_t k = 0; ok && k < blame.count; k++)
-        ok = report_floor(c, a, &blame.culprit[k], floor);
+        ok = report_floor(c, a, &blame.culprit[k], floor, &doubtful);
+    ok = ok && fc_doubtful_report(c, a, &doubtful, "are below the floor of their link");
     if (ok)
         fc_blame_close(&blame);
     return ok;
@@ -279,13 +282,15 @@ static bool is_fault(const struct fc_case *c, const struct fc_arena *a,
 
 static bool report_slow(const struct fc_case *c, const struct fc_arena *a,
                         const struct fc_culprit *k, const struct fc_pairs_level *level,
-                        bool latency)
+                        bool latency, struct fc_doubtful *doubtful)
 {
     const char *metric = latency ? "pair.latency" : a->metric;
     struct fc_accused accused;
     struct fc_hint hint = fc_hint_slow(latency ? metric : "pair.bw");
     double value = middle(a, k, VALUE), equal = middle(a, k, EQUAL);
     double drop = 1.0 - value / equal;
+    if (!latency && fc_doubtful_take(doubtful, a, k, value, equal))
+        return true;
     if (!fc_accused_open(c, a, k, metric, &accused))
         return false;
     struct fc_finding *f = &accused.finding;
@@ -375,11 +380,14 @@ static bool judge_deeper(const struct fc_case *c, struct fc_arena *a,
                          const struct fc_blame *blame,
                          const struct fc_pairs_level *level)
 {
+    struct fc_doubtful doubtful = {0};
     struct fc_blame deeper = {0};
     bool ok = fc_pairs_mark_deeper(a, blame, level) && fc_blame_open(a, &deeper);
     for (size_t k = 0; ok && k < deeper.count; k++)
         if (deeper.culprit[k].kind == FC_CULPRIT_LINK)
-            ok = report_slow(c, a, &deeper.culprit[k], level, false);
+            ok = report_slow(c, a, &deeper.culprit[k], level, false, &doubtful);
+    ok = ok &&
+         fc_doubtful_report(c, a, &doubtful, "are slower still than the part above");
     fc_blame_close(&deeper);
     return ok;
 }
@@ -387,13 +395,15 @@ static bool judge_deeper(const struct fc_case *c, struct fc_arena *a,
 static bool judge_arena(const struct fc_case *c, struct fc_arena *a, bool latency)
 {
     struct fc_pairs_level level;
+    struct fc_doubtful doubtful = {0};
     struct fc_blame blame = {0};
     double least = latency ? 1.0 - 1.0 / latency_factor : FC_PAIRS_DROP;
     bool ok = (latency || fc_pairs_infer_leaves(a)) &&
               fc_pairs_mark_slow(c->ev, a, least, &level) && fc_blame_open(a, &blame);
     bool nobody = blame.count == 0 || blame.culprit[0].kind == FC_CULPRIT_ALL;
     for (size_t k = 0; ok && !nobody && k < blame.count; k++)
-        ok = report_slow(c, a, &blame.culprit[k], &level, latency);
+        ok = report_slow(c, a, &blame.culprit[k], &level, latency, &doubtful);
+    ok = ok && fc_doubtful_report(c, a, &doubtful, "are slower than the others");
     if (ok && !latency && a->node == FC_NONE) {
         if (nobody &&
             (level.spread || blame.count || level.centre < fabric_share * level.top))

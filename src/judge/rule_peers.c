@@ -69,21 +69,21 @@ static void report(const struct fc_case *c, const struct unlike *u, size_t other
                            .probe = r->probe[0] ? r->probe : NULL,
                            .evidence = evidence,
                            .evidences = 2};
-    fc_find_slow(
-        c, &f,
-        "%s %.4g %s is %.3g %% worse than the median %.4g %s of %zu equal nodes "
-        "(their spread is %.2g %%)%s; %s%s",
-        fc_clip(r->metric).s, r->median, fc_clip(r->unit).s, 100.0 * u->deficit,
-        u->group->centre, fc_clip(r->unit).s, u->group->peers, 100.0 * u->group->scale,
-        worth, u->confirmed ? "confirmed by a retest" : "not retested", more);
+    fc_find_slow(c, &f,
+                 "%s %.4g %s is %.3g %% worse than the %s %.4g %s of %zu %sequal nodes "
+                 "(their spread is %.2g %%)%s; %s%s",
+                 fc_clip(r->metric).s, r->median, fc_clip(r->unit).s,
+                 100.0 * u->deficit, u->group->few ? "mean" : "median", u->peer->centre,
+                 fc_clip(r->unit).s, u->peer->others, u->group->few ? "other " : "",
+                 100.0 * u->peer->scale, worth,
+                 u->confirmed ? "confirmed by a retest" : "not retested", more);
 }
 
-static size_t collect(const struct fc_case *c, const struct fc_peers *peers,
-                      struct unlike *unlike, size_t *largest)
+static size_t collect(const struct fc_case *c, struct unlike *unlike, size_t *largest)
 {
     size_t count = 0;
-    for (size_t i = 0; i < peers->groups; i++) {
-        const struct fc_peer_group *g = &peers->group[i];
+    for (size_t i = 0; i < c->peers->groups; i++) {
+        const struct fc_peer_group *g = &c->peers->group[i];
         if (g->peers > *largest)
             *largest = g->peers;
         for (size_t k = 0; k < g->peers; k++)
@@ -92,16 +92,30 @@ static size_t collect(const struct fc_case *c, const struct fc_peers *peers,
     return count;
 }
 
+static void report_few(const struct fc_case *c, size_t largest)
+{
+    struct fc_missing m = {.class = c->rule->class,
+                           .check = c->rule->id,
+                           .what = "comparison with peers",
+                           .node = FC_NONE};
+    if (largest < FC_PEERS_FEW)
+        fc_miss(c->out, &m,
+                "the largest group of equal nodes has %zu; from %d on the worst can be "
+                "held against the others, from %d on the median is a yardstick",
+                largest, FC_PEERS_FEW, FC_PEERS_MIN);
+    else if (largest < FC_PEERS_MIN)
+        fc_miss(c->out, &m,
+                "the largest group of equal nodes has %zu, of which the worst was held "
+                "against the others; smaller differences, and several bad nodes, are "
+                "found from %d on, where the median is a yardstick",
+                largest, FC_PEERS_MIN);
+}
+
 void fc_rule_peers(const struct fc_case *c)
 {
-    struct fc_peers peers;
     size_t room = c->ev->series_count + 1, largest = 0;
-    if (!fc_peers_open(c->ev, &peers)) {
-        c->out->status = FC_NOMEM;
-        return;
-    }
     struct unlike *unlike = malloc(room * sizeof *unlike);
-    size_t count = unlike ? collect(c, &peers, unlike, &largest) : 0;
+    size_t count = unlike ? collect(c, unlike, &largest) : 0;
     if (!unlike)
         c->out->status = FC_NOMEM;
     else
@@ -115,31 +129,18 @@ void fc_rule_peers(const struct fc_case *c)
         report(c, &unlike[i], end - i - 1);
         i = end;
     }
-    if (unlike && largest < FC_PEERS_MIN) {
-        struct fc_missing m = {.class = c->rule->class,
-                               .check = c->rule->id,
-                               .what = "comparison with peers",
-                               .node = FC_NONE};
-        fc_miss(c->out, &m,
-                "the largest group of equal nodes has %zu; from %d on the median "
-                "is a yardstick",
-                largest, FC_PEERS_MIN);
-    }
+    if (unlike)
+        report_few(c, largest);
     free(unlike);
-    fc_peers_close(&peers);
 }
 
 void fc_rule_spread(const struct fc_case *c)
 {
-    struct fc_peers peers;
-    if (!fc_peers_open(c->ev, &peers)) {
-        c->out->status = FC_NOMEM;
-        return;
-    }
-    for (size_t i = 0; i < peers.groups; i++) {
-        const struct fc_peer_group *g = &peers.group[i];
+    for (size_t i = 0; i < c->peers->groups; i++) {
+        const struct fc_peer_group *g = &c->peers->group[i];
         double effect = fc_expectation_effect(c->expect, g->sample->info);
-        if (!g->compared || !isfinite(effect) || fc_peer_detectable(g) <= effect)
+        if (!g->compared || g->few || !isfinite(effect) ||
+            fc_peer_detectable(g) <= effect)
             continue;
         double own = 100.0 * fmin(1.0, g->noise / (g->scale * g->scale));
         struct fc_finding f = {
@@ -162,5 +163,4 @@ void fc_rule_spread(const struct fc_case *c)
                 fc_clip(g->sample->metric).s, g->peers, 100.0 * g->scale,
                 100.0 * fc_peer_detectable(g), 100.0 * effect, own);
     }
-    fc_peers_close(&peers);
 }

@@ -69,7 +69,8 @@ static const struct fc_rule rules[] = {
     {"peer.unlike",
      "a node is worse than its equals: WARN; beyond doubt over all its tests, with a "
      "retest and an effect, FAIL",
-     "the worst rank of each node against the median of nine equal nodes or more",
+     "the worst rank of each node against the median of nine equal nodes or more; of "
+     "five to eight the worst node against the others",
      INFORMATIVE, fc_rule_peers},
     {"peer.spread", "equal nodes spread too much to find what is wanted: info",
      "the spread of equal nodes", INFORMATIVE, fc_rule_spread},

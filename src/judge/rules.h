@@ -17,6 +17,7 @@ struct fc_case {
     const struct fc_rule *rule; /* the one that is asked */
     bool profile_given;         /* by the caller, not by the journal */
     const char *const *crowded; /* [nodes]: more ranks than CPUs there; NULL: no */
+    const struct fc_peers *peers;
     struct fc_pairs_shelf *shelf;
     struct fc_findings *out;
 };

@@ -141,22 +141,33 @@ static json_t *arena_json(const struct fc_evidence *ev, const struct fc_arena *a
         "worst_share", fc_json_real(least));
 }
 
-/* The pairs between nodes, else those of the first node that has some. */
+/* Of the pairs between nodes, else those of the first node that has some. NULL without
+ * memory; JSON's null when there are none. */
+static json_t *pairs_json(const struct fc_evidence *ev, struct fc_pairs_shelf *shelf,
+                          bool latency)
+{
+    const struct fc_pairs *pairs =
+        fc_pairs_share(ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, shelf);
+    if (!pairs || !pairs->arenas)
+        return pairs ? json_null() : NULL;
+    double *x = malloc((pairs->arena[0].links + 1) * sizeof *x);
+    json_t *value = x ? arena_json(ev, &pairs->arena[0], latency, x) : NULL;
+    free(x);
+    return value;
+}
+
+/* Latency is on the shelf, since its rule is the last of those that look at pairs. */
 static bool add_pairs(const struct fc_evidence *ev, struct fc_pairs_shelf *shelf,
                       json_t *metrics)
 {
-    bool ok = true;
-    for (int latency = 0; ok && latency < 2; latency++) {
-        const struct fc_pairs *pairs =
-            fc_pairs_share(ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, shelf);
-        const struct fc_arena *a = pairs && pairs->arenas ? &pairs->arena[0] : NULL;
-        if (!pairs)
-            return false;
-        double *x = malloc(((a ? a->links : 0) + 1) * sizeof *x);
-        ok = x &&
-             (!a || json_array_append_new(metrics, arena_json(ev, a, latency, x)) == 0);
-        free(x);
-    }
+    json_t *latency = pairs_json(ev, shelf, true), *bw = pairs_json(ev, shelf, false);
+    bool ok = latency && bw;
+    if (ok && !json_is_null(bw))
+        ok = json_array_append(metrics, bw) == 0;
+    if (ok && !json_is_null(latency))
+        ok = json_array_append(metrics, latency) == 0;
+    json_decref(latency);
+    json_decref(bw);
     return ok;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What should be measured again to decide: values below their floor or above their
  * limit, nodes unlike their peers, and the members of pairs that are to blame for slow
- * ones, each as long as it was measured once only. Of pairs also how: alone, so that
- * load on shared links cannot be the reason, and with partners that are well. */
+ * ones, each as long as it was measured once only. Of pairs also how: as few at the
+ * same time as a retest has room for, so that load on shared links cannot be the
+ * reason, with partners that are well and, first, with the far end of a link that is
+ * itself suspect. */
 #include "judge/evidence.h"
 #include "judge/expectation.h"
 #include "judge/judge.h"
@@ -15,7 +17,9 @@
 #include <string.h>
 
 enum { WHY_FLOOR, WHY_ABOVE, WHY_PEERS, WHY_PAIRS };
-enum { PARTNERS = 3 };
+/* Partners that are well, and as many far ends of links; pairs that a retest has time
+ * for, one after the other. */
+enum { PARTNERS = 3, STEPS = 100 };
 
 struct suspect {
     const char *metric;
@@ -23,6 +27,7 @@ struct suspect {
     int rank;    /* -1: none */
     int why;
     bool between; /* nodes: a pair's */
+    size_t other; /* node at the far end of a suspect link; FC_NONE: none */
 };
 
 static bool retested(const struct fc_ev_series *series)
@@ -59,9 +64,10 @@ static int by_place(const void *pa, const void *pb)
 static int by_place_and_why(const void *pa, const void *pb)
 {
     int order = by_place(pa, pb);
-    return order
-               ? order
-               : ((const struct suspect *)pa)->why - ((const struct suspect *)pb)->why;
+    const struct suspect *a = pa, *b = pb;
+    if (order == 0)
+        order = a->why - b->why;
+    return order ? order : a->other < b->other ? -1 : a->other > b->other;
 }
 
 static json_t *suspect_json(const struct fc_evidence *ev, const struct suspect *s)
@@ -91,7 +97,8 @@ static size_t collect(const struct fc_evidence *ev, const struct fc_expectation 
         const struct fc_peer_group *group = fc_peers_find(peers, ev, r);
         int why = WHY_PEERS;
         if (misses_limit(expect, r, &why) || (group && fc_peer_suspect(group, r)))
-            out[count++] = (struct suspect){r->metric, r->node, r->rank, why, false};
+            out[count++] =
+                (struct suspect){r->metric, r->node, r->rank, why, false, FC_NONE};
     }
     return count;
 }
@@ -110,11 +117,17 @@ static int rank_of(const struct fc_arena *a, uint32_t member)
     return a->node == FC_NONE ? -1 : (int)m->id;
 }
 
-static void suspect_member(const struct fc_arena *a, uint32_t member, int why,
-                           struct suspect *out, size_t *count)
+/* other: the far end of its link, or the member itself. */
+static void suspect_member(const struct fc_arena *a, uint32_t member, uint32_t other,
+                           int why, struct suspect *out, size_t *count)
 {
-    out[(*count)++] = (struct suspect){a->metric, a->member[member].node,
-                                       rank_of(a, member), why, a->node == FC_NONE};
+    size_t node = a->member[member].node, far = a->member[other].node;
+    out[(*count)++] = (struct suspect){.metric = a->metric,
+                                       .node = node,
+                                       .rank = rank_of(a, member),
+                                       .why = why,
+                                       .between = a->node == FC_NONE,
+                                       .other = far == node ? FC_NONE : far};
 }
 
 /* Those to blame for bad links, a part of them all at most; `out` has room for two a
@@ -131,13 +144,13 @@ static bool accuse(const struct fc_arena *a, int why, struct suspect *out,
         if (k->kind == FC_CULPRIT_ALL || k->again > 0)
             continue;
         if (k->kind == FC_CULPRIT_LINK) {
-            suspect_member(a, k->member, why, out, count);
-            suspect_member(a, k->other, why, out, count);
+            suspect_member(a, k->member, k->other, why, out, count);
+            suspect_member(a, k->other, k->member, why, out, count);
             continue;
         }
         for (uint32_t m = 0; m < a->members; m++)
             if (fc_culprit_has(a, k, m))
-                suspect_member(a, m, why, out, count);
+                suspect_member(a, m, m, why, out, count);
     }
     fc_blame_close(&blame);
     return true;
@@ -188,38 +201,79 @@ static size_t *good_nodes(const struct fc_evidence *ev, const struct suspect *su
     return good;
 }
 
-/* Each suspect gets others, so that one of them, if it is not well, spoils little. */
-static json_t *partners_json(const struct fc_evidence *ev, const size_t *good,
-                             size_t count, size_t turn)
+/* One entry of the answer: suspect[0…same), which are of one place. */
+struct entry {
+    const struct suspect *suspect;
+    size_t same;
+    size_t partner[2 * PARTNERS], partners; /* nodes */
+};
+
+static void add_partner(struct entry *e, size_t node)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < PARTNERS && i < count; i++) {
-        size_t node = good[(PARTNERS * turn + i) % count];
-        json_array_append_new(list, json_string(ev->node[node].name));
+    for (size_t i = 0; i < e->partners; i++)
+        if (e->partner[i] == node)
+            return;
+    e->partner[e->partners++] = node;
+}
+
+/* Each suspect gets others, so that one of them, if it is not well, spoils little. */
+static void choose_partners(struct entry *e, const size_t *good, size_t goods,
+                            size_t turn)
+{
+    for (size_t i = 0; i < e->same && e->partners < PARTNERS; i++)
+        if (e->suspect[i].other != FC_NONE)
+            add_partner(e, e->suspect[i].other);
+    for (size_t i = 0; i < PARTNERS && i < goods; i++)
+        add_partner(e, good[(PARTNERS * turn + i) % goods]);
+}
+
+static json_t *entry_json(const struct fc_evidence *ev, const struct entry *e,
+                          size_t concurrency)
+{
+    json_t *entry = suspect_json(ev, e->suspect), *list;
+    if (!e->partners || !(list = json_array()))
+        return entry;
+    for (size_t i = 0; i < e->partners; i++)
+        json_array_append_new(list, json_string(ev->node[e->partner[i]].name));
+    json_object_set_new(entry, "concurrency", json_integer((json_int_t)concurrency));
+    json_object_set_new(entry, "partners", list);
+    return entry;
+}
+
+/* Entries in order, each place once; how many. */
+static size_t make_entries(struct suspect *suspect, size_t count, const size_t *good,
+                           size_t goods, struct entry *out)
+{
+    size_t entries = 0, turn = 0;
+    qsort(suspect, count, sizeof *suspect, by_place_and_why);
+    for (size_t i = 0; i < count;) {
+        struct entry *e = &out[entries++];
+        *e = (struct entry){.suspect = &suspect[i], .same = 1};
+        while (i + e->same < count && by_place(&suspect[i], &suspect[i + e->same]) == 0)
+            e->same++;
+        if (suspect[i].between)
+            choose_partners(e, good, goods, turn++);
+        i += e->same;
     }
-    return list;
+    return entries;
 }
 
 static json_t *list_json(const struct fc_evidence *ev, struct suspect *suspect,
                          size_t count)
 {
     json_t *list = json_array();
-    size_t goods, turn = 0;
+    size_t goods, pairs = 0, entries = 0;
     size_t *good = good_nodes(ev, suspect, count, &goods);
-    bool ok = list && good;
+    struct entry *entry = malloc((count + 1) * sizeof *entry);
+    bool ok = list && good && entry;
     if (ok)
-        qsort(suspect, count, sizeof *suspect, by_place_and_why);
-    for (size_t i = 0; ok && i < count; i++) {
-        if (i && by_place(&suspect[i], &suspect[i - 1]) == 0)
-            continue;
-        json_t *entry = suspect_json(ev, &suspect[i]);
-        if (suspect[i].between && goods > 0) {
-            json_object_set_new(entry, "concurrency", json_integer(1));
-            json_object_set_new(entry, "partners",
-                                partners_json(ev, good, goods, turn++));
-        }
-        ok = json_array_append_new(list, entry) == 0;
-    }
+        entries = make_entries(suspect, count, good, goods, entry);
+    for (size_t i = 0; i < entries; i++)
+        pairs += entry[i].partners;
+    for (size_t i = 0; ok && i < entries; i++)
+        ok = json_array_append_new(
+                 list, entry_json(ev, &entry[i], pairs / (STEPS + 1) + 1)) == 0;
+    free(entry);
     free(good);
     if (!ok) {
         json_decref(list);
@@ -242,7 +296,7 @@ enum fc_status fc_judge_suspects(const struct fc_journal_text *journal, json_t *
     size_t ends = ev.ranks + ev.nodes * ev.rails, count;
     size_t room = ev.series_count + 8 * ev.pairs + 8 * ends + 1;
     struct suspect *suspect = malloc(room * sizeof *suspect);
-    if (status == FC_OK && suspect && fc_peers_open(&ev, &peers)) {
+    if (status == FC_OK && suspect && fc_peers_open(&ev, &expect, &peers)) {
         count = collect(&ev, &expect, &peers, suspect);
         if (collect_pairs(&ev, &expect, suspect, &count))
             list = list_json(&ev, suspect, count);

@@ -13,7 +13,7 @@ static const double rate_GBps = 11.6, limit_GBps = 12.5, near_s = 1.9e-6,
 
 struct line {
     const struct fleet *fleet;
-    int attempt, round, rail, peer_rail;
+    int attempt, round, rounds, rail, peer_rail;
     int (*pair)[2];
     double (*bw)[2];
     double *latency;
@@ -168,7 +168,7 @@ static void print_line(const struct line *l)
     printf("{\"type\":\"matrix\",\"probe\":\"pairs\",\"attempt\":%d,\"round\":%d,"
            "\"rounds\":%d,\"seed\":%llu,\"bytes\":1048576,\"concurrency\":%d,"
            "\"samples\":%d",
-           l->attempt, l->round, fleet_rounds(f), (unsigned long long)f->seed, l->pairs,
+           l->attempt, l->round, l->rounds, (unsigned long long)f->seed, l->pairs,
            f->samples * (l->attempt > 1 ? 3 : 1));
     if (f->rails > 1)
         printf(",\"rail\":%d,\"peer_rail\":%d", l->rail, l->peer_rail);
@@ -186,6 +186,22 @@ static void print_line(const struct line *l)
     printf(",\"src\":\"0.%d\"}\n", emit_source());
     if (l->any_wrong)
         emit_bad_records(l);
+}
+
+/* What the suspects want to be measured in that step. */
+static void emit_step(struct line *l)
+{
+    const struct fleet *f = l->fleet;
+    l->pairs = 0;
+    l->any_wrong = false;
+    for (int i = 0; i < f->choices; i++) {
+        const struct chosen *x = &f->chosen[i];
+        if (x->step == l->round && !fleet_lost(f, x->node, -1) &&
+            !fleet_lost(f, x->partner, -1))
+            measure(l, x->node, x->partner);
+    }
+    if (l->pairs)
+        print_line(l);
 }
 
 static void emit_line(struct line *l)
@@ -231,11 +247,40 @@ static void emit_sum(const struct fleet *f)
     emit_record(&r, &s);
 }
 
+/* Those rounds first whom the suspects have not met. */
+static void emit_rounds(struct line *l)
+{
+    const struct fleet *f = l->fleet;
+    int all = l->rounds, first = 0, rounds = fleet_walked(f);
+    if (l->attempt > 1) {
+        first = all ? rounds % all : 0;
+        rounds = all < RETEST_ROUNDS ? all : RETEST_ROUNDS;
+    }
+    for (int i = 0; i < rounds; i++)
+        for (l->rail = 0; l->rail < f->rails; l->rail++) {
+            l->round = (first + i) % all;
+            l->peer_rail = l->rail;
+            emit_line(l);
+            l->peer_rail = (l->rail + 1) % f->rails;
+            if (f->cross && f->rails > 1 && i == 0 && l->attempt == 1)
+                emit_line(l);
+        }
+}
+
+static void emit_steps(struct line *l)
+{
+    l->rounds = l->fleet->steps < RETEST_ROUNDS ? l->fleet->steps : RETEST_ROUNDS;
+    for (l->round = 0; l->round < l->rounds; l->round++)
+        for (l->rail = 0; l->rail < l->fleet->rails; l->rail++) {
+            l->peer_rail = l->rail;
+            emit_step(l);
+        }
+}
+
 void emit_pairs(const struct fleet *f, int attempt)
 {
     size_t room = (size_t)f->members / 2 + 1;
-    struct line l = {.fleet = f, .attempt = attempt};
-    int all = fleet_rounds(f), first = 0, rounds = fleet_walked(f);
+    struct line l = {.fleet = f, .attempt = attempt, .rounds = fleet_rounds(f)};
     l.pair = malloc(room * sizeof *l.pair);
     l.bw = malloc(room * sizeof *l.bw);
     l.latency = malloc(room * sizeof *l.latency);
@@ -243,19 +288,10 @@ void emit_pairs(const struct fleet *f, int attempt)
         fprintf(stderr, "fleet: out of memory\n");
         exit(2);
     }
-    if (attempt > 1) { /* those first whom the suspects have not met */
-        first = all ? rounds % all : 0;
-        rounds = all < RETEST_ROUNDS ? all : RETEST_ROUNDS;
-    }
-    for (int i = 0; i < rounds; i++)
-        for (l.rail = 0; l.rail < f->rails; l.rail++) {
-            l.round = (first + i) % all;
-            l.peer_rail = l.rail;
-            emit_line(&l);
-            l.peer_rail = (l.rail + 1) % f->rails;
-            if (f->cross && f->rails > 1 && i == 0 && attempt == 1)
-                emit_line(&l);
-        }
+    if (attempt > 1 && f->steps)
+        emit_steps(&l);
+    else
+        emit_rounds(&l);
     if (attempt == 1)
         emit_sum(f);
     free(l.pair);

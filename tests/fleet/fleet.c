@@ -53,6 +53,7 @@ void fleet_close(struct fleet *f)
     free(f->again);
     free(f->meet);
     free(f->train);
+    free(f->chosen);
 }
 
 int fleet_leaf(const struct fleet *f, int node)

@@ -44,6 +44,14 @@ struct fault {
     int leaf;                 /* -1: none */
 };
 
+/* A pair of a retest. */
+struct chosen {
+    int node, partner;
+    int turn, most; /* of the node's pairs; pairs at the same time */
+    int order;      /* as they were told */
+    int step;       /* when; -1: never */
+};
+
 struct fleet {
     int nodes, ranks, rails, leaf_size, classes, samples, rounds; /* rounds: 0: all */
     double sigma_b, sigma_w, spikes;
@@ -58,6 +66,8 @@ struct fleet {
     bool *again;     /* [nodes * ranks]: devices to be measured again */
     bool *meet;      /* [nodes]: its pairs are measured again */
     bool *train;     /* [nodes]: its training is */
+    struct chosen *chosen;
+    int choices, steps; /* 0: nobody named partners */
 };
 
 /* From the command line, after the options were read. False without memory. */
@@ -65,6 +75,8 @@ bool fleet_open(struct fleet *fleet);
 void fleet_close(struct fleet *fleet);
 /* Reads KIND[:key=value,...]. False when it is none; why is on stderr. */
 bool fleet_fault(struct fleet *fleet, const char *text);
+/* Reads who is suspect, and journals that as the runner does. */
+bool fleet_suspects(struct fleet *fleet, const char *path);
 /* Draws the parts of each fault that were not named. */
 void fleet_draw(struct fleet *fleet);
 int fleet_leaf(const struct fleet *fleet, int node);

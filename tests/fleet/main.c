@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* fleet OPTIONS: writes a simulated fleet's journal to stdout, its first attempt; then,
  * with the same options and --suspects FILE, what a retest of those adds, and the end.
- * FILE has a line "METRIC NODE RANK" for each; "-" stands for no node, -1 for no rank.
+ * FILE has a line "METRIC NODE RANK" for each; "-" stands for no node, -1 for no rank;
+ * of pairs also "MOST PARTNER…", pairs at the same time and whom to be measured with.
  * --truth FILE: what is ill, one JSON object a line. --names FILE: "NAME ORIGINAL" of
  * each node, for a shuffled fleet. It links nothing of the product. */
 #include "fleet.h"
@@ -175,51 +176,6 @@ static bool write_truth(const struct fleet *f, const char *path)
     return out && fclose(out) == 0;
 }
 
-/* --- suspects --- */
-
-static void mark(const struct fleet *f, const char *metric, int node, int device)
-{
-    if (strncmp(metric, "device.", 7) == 0)
-        for (int k = 0; k < f->ranks; k++)
-            if (device < 0 || device == k)
-                f->again[node * f->ranks + k] = true;
-    if (strncmp(metric, "pair.", 5) == 0)
-        f->meet[node] = true;
-    if (strncmp(metric, "training.", 9) == 0)
-        f->train[node] = true;
-}
-
-/* Reads and marks them, and journals them as the runner does. */
-static bool read_suspects(const struct fleet *f, const char *path)
-{
-    char metric[64], name[64];
-    int rank, count = 0;
-    FILE *in = fopen(path, "r");
-    if (!in)
-        return false;
-    while (fscanf(in, "%63s %63s %d", metric, name, &rank) == 3) {
-        int number = atoi(name + (name[0] == 'n')), node = -1, device = -1;
-        for (int i = 0; i < f->nodes; i++) {
-            if (rank >= f->first_rank[i] && rank < f->first_rank[i] + f->ranks) {
-                node = i;
-                device = rank - f->first_rank[i];
-            }
-            if (rank < 0 && name[0] == 'n' && f->number[i] == number)
-                node = i;
-        }
-        if (node < 0)
-            continue;
-        mark(f, metric, node, device);
-        printf("%s{\"metric\":\"%s\",\"node\":\"n%d\",\"rank\":%d,\"why\":\"told\"}",
-               count++ ? "," : "{\"type\":\"suspects\",\"attempt\":2,\"suspects\":[",
-               metric, f->number[node], rank < 0 ? f->first_rank[node] : rank);
-    }
-    if (count)
-        printf("]}\n");
-    fclose(in);
-    return true;
-}
-
 int main(int argc, char **argv)
 {
     struct fleet f = {.nodes = 64,
@@ -249,7 +205,7 @@ int main(int argc, char **argv)
     bool ok = (!files.truth || write_truth(&f, files.truth)) &&
               (!files.names || write_names(&f, files.names));
     if (files.suspects) {
-        ok = ok && read_suspects(&f, files.suspects);
+        ok = ok && fleet_suspects(&f, files.suspects);
         if (ok)
             emit_again(&f);
     } else {

@@ -67,6 +67,21 @@ static bool generate(const struct plan *p, unsigned long long seed, bool again)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+/* Of pairs how they should be measured again. */
+static void write_partners(const json_t *suspect, FILE *out)
+{
+    const json_t *list = json_object_get(suspect, "partners");
+    size_t i;
+    json_t *partner;
+    if (json_array_size(list))
+        fprintf(out, " %lld",
+                (long long)json_integer_value(json_object_get(suspect, "concurrency")));
+    json_array_foreach(list, i, partner)
+    {
+        fprintf(out, " %s", json_string_value(partner));
+    }
+}
+
 static bool write_suspects(const struct plan *p, const json_t *answer)
 {
     char path[512];
@@ -80,9 +95,11 @@ static bool write_suspects(const struct plan *p, const json_t *answer)
     {
         const char *node = json_string_value(json_object_get(s, "node"));
         const json_t *rank = json_object_get(s, "rank");
-        fprintf(out, "%s %s %lld\n", json_string_value(json_object_get(s, "metric")),
+        fprintf(out, "%s %s %lld", json_string_value(json_object_get(s, "metric")),
                 node ? node : "-",
                 json_is_integer(rank) ? (long long)json_integer_value(rank) : -1LL);
+        write_partners(s, out);
+        fprintf(out, "\n");
     }
     return fclose(out) == 0;
 }

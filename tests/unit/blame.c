@@ -290,6 +290,26 @@ static void test_one_fault(void **state)
     try_fleet(16, 8, 4, 1, 8, 2);
 }
 
+/* Of few nodes a leaf switch is known by what crosses its border, though its members
+ * are well with each other; also one that nobody would call below its floor. */
+static void test_a_switch_of_few(void **state)
+{
+    struct fc_rng rng;
+    char told[200];
+    (void)state;
+    fc_rng_seed(&rng, 8);
+    for (size_t i = 0; i < 48; i++) {
+        struct fleet *f = fleet_new(8, 1, 2 + i % 2, 0);
+        struct fault fault = {.kind = UPLINK, .a = i / 2 % 8, .factor = 0.88};
+        fleet_measure(f, &rng);
+        name_fault(f, &fault);
+        plant(f, &fault);
+        if (!says(f, &fault, 1, told, sizeof told))
+            fail_msg("%s", told);
+        fleet_free(f);
+    }
+}
+
 static void test_two_faults(void **state)
 {
     (void)state;
@@ -408,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_fault),
+        cmocka_unit_test(test_a_switch_of_few),
         cmocka_unit_test(test_two_faults),
         cmocka_unit_test(test_healthy_fleets_accuse_nobody),
         cmocka_unit_test(test_many_bad_nodes),

@@ -163,6 +163,42 @@ static void test_several_faults(void **state)
     assert_string_equal(blamed(&g, text, sizeof text), "0>4 1>5 2>6 3>7");
 }
 
+/* Links of member 3 with three others are measured again. */
+static void measure_again(struct graph *g, bool bad)
+{
+    for (uint32_t other = 5; other < 8; other++) {
+        link_of(g, 3, other)->again = link_of(g, other, 3)->again = true;
+        link_of(g, 3, other)->bad = link_of(g, other, 3)->bad = bad;
+    }
+}
+
+/* A few links that were measured again speak for all of a part. */
+static void test_a_part_is_confirmed_or_cleared(void **state)
+{
+    static struct graph g;
+    struct fc_member member[MOST];
+    struct fc_blame blame;
+    char text[400];
+    (void)state;
+    graph_full(&g, 30);
+    spoil(&g, 3, true, true);
+    struct fc_arena arena = arena_of(&g, member);
+    assert_true(fc_blame_open(&arena, &blame));
+    assert_int_equal(blame.count, 1);
+    assert_false(fc_culprit_confirmed(&blame.culprit[0]));
+    fc_blame_close(&blame);
+    measure_again(&g, true);
+    assert_true(fc_blame_open(&arena, &blame));
+    assert_int_equal(blame.count, 1);
+    assert_true(fc_culprit_confirmed(&blame.culprit[0]));
+    fc_blame_close(&blame);
+    measure_again(&g, false);
+    assert_string_equal(blamed(&g, text, sizeof text), "");
+    /* Another one is still to blame, and that with 3 as well. */
+    spoil(&g, 9, false, true);
+    assert_string_equal(blamed(&g, text, sizeof text), "9<");
+}
+
 /* A single round knows partners, not culprits. */
 static void test_a_round_of_pairs(void **state)
 {
@@ -328,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blame),
         cmocka_unit_test(test_several_faults),
+        cmocka_unit_test(test_a_part_is_confirmed_or_cleared),
         cmocka_unit_test(test_a_round_of_pairs),
         cmocka_unit_test(test_slow),
         cmocka_unit_test(test_noise_is_nobodys),

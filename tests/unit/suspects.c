@@ -44,7 +44,10 @@ static void test_suspects_of_fixtures(void **state)
         {"above-the-limit", "device.gemm.fp64 n1 0"},
         {"unlike-not-retested", "device.gemm.fp32 n5 4"},
         {"unlike-confirmed", ""},
-        {"eight-nodes-are-too-few", ""},
+        {"unlike-of-eight-not-retested", "device.gemm.fp32 n5 4"},
+        {"unlike-of-eight-confirmed", ""},
+        {"eight-nodes-that-differ", ""},
+        {"four-nodes-are-too-few", ""},
         {"two-classes-are-not-peers", ""},
         {"wrong-gemm", ""}, /* a wrong result needs no second one */
         {"not-a-number", ""},
@@ -97,6 +100,27 @@ static void test_how_pairs_are_measured_again(void **state)
     assert_int_equal(json_array_size(partners), 3);
     json_array_foreach(partners, i, partner)
         assert_string_not_equal(json_string_value(partner), "n3");
+    json_decref(answer);
+    fc_journal_text_free(&journal);
+}
+
+/* A link that is suspect is measured again itself: each end has the other one first. */
+static void test_both_ends_of_a_link_meet(void **state)
+{
+    struct fc_journal_text journal = fixture_journal("pair-slow-one-direction");
+    json_t *answer = NULL;
+    struct fc_error err = {""};
+    (void)state;
+    assert_int_equal(fc_judge_suspects(&journal, &answer, &err), FC_OK);
+    const json_t *list = json_object_get(answer, "suspects");
+    assert_int_equal(json_array_size(list), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *one = json_array_get(list, i);
+        const json_t *partners = json_object_get(one, "partners");
+        assert_true(json_array_size(partners) > 1);
+        assert_string_equal(json_string_value(json_array_get(partners, 0)),
+                            text_of(json_array_get(list, 1 - i), "node"));
+    }
     json_decref(answer);
     fc_journal_text_free(&journal);
 }
@@ -189,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_suspects_of_fixtures),
         cmocka_unit_test(test_how_pairs_are_measured_again),
+        cmocka_unit_test(test_both_ends_of_a_link_meet),
         cmocka_unit_test(test_no_journal),
         cmocka_unit_test(test_merge_of_parts_is_the_whole),
         cmocka_unit_test(test_merge_knows_twins_by_source),
