@@ -23,7 +23,7 @@ struct fc_rdma_effort {
     bool sizes;             /* all sizes once, in the first round */
 };
 
-/* `attempt` > 1: three times the samples. `members`: nodes, or of one node its rails. */
+/* `attempt` > 1: three times the samples. `members`: nodes; of one node, its rails. */
 struct fc_rdma_effort fc_rdma_effort(const struct fc_settings *settings,
                                      uint32_t members, int attempt);
 /* What it will take with so many rails, seconds. */

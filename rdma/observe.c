@@ -5,6 +5,7 @@
 #include "core/record.h"
 #include "rdma/choose.h"
 #include "rdma/counters.h"
+#include "rdma/transfer_json.h"
 #include "topology/limits.h"
 
 #include <math.h>
@@ -15,32 +16,36 @@
 extern char **environ;
 
 /* What the worker keeps from one command to the next; it ends with the process. */
-static struct desk {
+struct desk {
     struct fc_rdma_ports *ports;
     struct fc_rdma_choice choice;
     struct fc_counters *before; /* [ports] */
-} desk;
+};
+
+static struct desk *desk_of(struct fc_worker_call *call, struct fc_error *err)
+{
+    static const char owner;
+    void **keep = fc_worker_keep(call, &owner);
+    if (keep && !*keep)
+        *keep = calloc(1, sizeof(struct desk));
+    if (!keep || !*keep)
+        (void)fc_fail(err, FC_NOMEM, "out of memory for what is known of RDMA ports");
+    return keep ? *keep : NULL;
+}
 
 static void note(void *arg, const char *what)
 {
     fc_worker_note(arg, what);
 }
 
-static void clear_marks(void)
+static void clear_desk(struct desk *desk)
 {
-    for (size_t i = 0; desk.before && desk.ports && i < desk.ports->ports; i++)
-        fc_counters_fini(&desk.before[i]);
-    free(desk.before);
-    desk.before = NULL;
-}
-
-static void clear_desk(void)
-{
-    clear_marks();
-    fc_rdma_choice_fini(&desk.choice);
-    memset(&desk.choice, 0, sizeof desk.choice);
-    fc_rdma_ports_close(desk.ports);
-    desk.ports = NULL;
+    for (size_t i = 0; desk->before && desk->ports && i < desk->ports->ports; i++)
+        fc_counters_fini(&desk->before[i]);
+    free(desk->before);
+    fc_rdma_choice_fini(&desk->choice);
+    fc_rdma_ports_close(desk->ports);
+    memset(desk, 0, sizeof *desk);
 }
 
 /* --- rdma.rails --- */
@@ -65,21 +70,19 @@ static struct fc_limit limit_of(const struct fc_topo *topo,
     return limit;
 }
 
-static json_t *port_json(const struct fc_topo *topo, size_t at)
+static json_t *port_json(const struct desk *desk, const struct fc_topo *topo, size_t at)
 {
-    const struct fc_rdma_chosen *c = &desk.choice.chosen[at];
-    const struct fc_rdma_port *p = &desk.ports->port[c->port];
+    const struct fc_rdma_chosen *c = &desk->choice.chosen[at];
+    const struct fc_rdma_port *p = &desk->ports->port[c->port];
     const struct fc_rdma_gid *gid =
         c->gid_index >= 0 ? fc_rdma_gid_at(p, c->gid_index) : NULL;
     struct fc_limit limit = limit_of(topo, p);
-    json_t *o = json_pack(
-        "{s:s, s:s, s:i, s:i, s:b, s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:b}", "name",
-        p->name, "device", p->device, "port", p->port, "rail", c->rail, "used",
-        c->why == FC_RDMA_USED, "reason", c->reason, "doubt", c->doubt, "gid_index",
-        c->gid_index, "gid", gid ? gid->address : "", "pkey_index", c->pkey_index, "sl",
-        c->sl, "tc", c->tc, "relaxed", c->relaxed_ordering);
-    json_object_set_new(o, "numa", json_integer(p->numa));
-    json_object_set_new(o, "mtu", json_integer(p->mtu));
+    struct fc_lane_plan plan;
+    fc_lane_plan_set(&plan, p, c);
+    json_t *o = json_pack("{s:s, s:i, s:b, s:s, s:s, s:s, s:i, s:o}", "name", p->name,
+                          "rail", c->rail, "used", c->why == FC_RDMA_USED, "reason",
+                          c->reason, "doubt", c->doubt, "gid", gid ? gid->address : "",
+                          "mtu", p->mtu, "plan", fc_lane_plan_json(&plan));
     json_object_set_new(o, "limit",
                         limit.GBps > 0 ? json_real(limit.GBps) : json_null());
     json_object_set_new(o, "basis", json_string(limit.basis));
@@ -88,16 +91,17 @@ static json_t *port_json(const struct fc_topo *topo, size_t at)
     return o;
 }
 
-static json_t *rails_json(const struct fc_topo *topo, const struct fc_rdma_wish *wish)
+static json_t *rails_json(const struct desk *desk, const struct fc_topo *topo,
+                          const struct fc_rdma_wish *wish)
 {
     json_t *o = json_object(), *ports = json_array(), *notes = json_array();
-    for (size_t i = 0; i < desk.choice.count; i++)
-        json_array_append_new(ports, port_json(topo, i));
-    for (size_t i = 0; i < desk.ports->notes; i++)
-        json_array_append_new(notes, json_string(desk.ports->note[i].text));
+    for (size_t i = 0; i < desk->choice.count; i++)
+        json_array_append_new(ports, port_json(desk, topo, i));
+    for (size_t i = 0; i < desk->ports->notes; i++)
+        json_array_append_new(notes, json_string(desk->ports->note[i].text));
     for (size_t i = 0; i < wish->notes; i++)
         json_array_append_new(notes, json_string(wish->note[i].text));
-    json_object_set_new(o, "none", json_string(desk.ports->none));
+    json_object_set_new(o, "none", json_string(desk->ports->none));
     json_object_set_new(o, "ports", ports);
     json_object_set_new(o, "notes", notes);
     return o;
@@ -105,8 +109,8 @@ static json_t *rails_json(const struct fc_topo *topo, const struct fc_rdma_wish 
 
 enum { SKIPS = 16 };
 
-static enum fc_status open_ports(struct fc_worker_call *call, json_t *args,
-                                 struct fc_error *err)
+static enum fc_status open_ports(struct desk *desk, struct fc_worker_call *call,
+                                 json_t *args, struct fc_error *err)
 {
     const char *skip[SKIPS];
     struct fc_rdma_source source = {
@@ -116,12 +120,12 @@ static enum fc_status open_ports(struct fc_worker_call *call, json_t *args,
     json_array_foreach(json_object_get(args, "skip"), i,
                        name) if (source.skips < SKIPS && json_is_string(name))
         skip[source.skips++] = json_string_value(name);
-    enum fc_status status = fc_rdma_ports_open(&source, &desk.ports, err);
+    enum fc_status status = fc_rdma_ports_open(&source, &desk->ports, err);
     if (status != FC_OK)
         return status;
-    desk.before = calloc(desk.ports->ports + 1, sizeof *desk.before);
-    return desk.before ? FC_OK
-                       : fc_fail(err, FC_NOMEM, "out of memory for the RDMA ports");
+    desk->before = calloc(desk->ports->ports + 1, sizeof *desk->before);
+    return desk->before ? FC_OK
+                        : fc_fail(err, FC_NOMEM, "out of memory for the RDMA ports");
 }
 
 static enum fc_status serve_rails(struct fc_worker_call *call, json_t *args,
@@ -134,8 +138,11 @@ static enum fc_status serve_rails(struct fc_worker_call *call, json_t *args,
     const struct fc_nccl_source from = {.env = (const char *const *)environ,
                                         .root = ""};
     const struct fc_topo_source picture = {.note = note, .arg = call};
-    clear_desk();
-    enum fc_status status = open_ports(call, args, err);
+    struct desk *desk = desk_of(call, err);
+    if (!desk)
+        return FC_NOMEM;
+    clear_desk(desk);
+    enum fc_status status = open_ports(desk, call, args, err);
     if (status == FC_OK)
         status = fc_nccl_conf_open(&from, &conf, err);
     if (status == FC_OK) {
@@ -144,10 +151,10 @@ static enum fc_status serve_rails(struct fc_worker_call *call, json_t *args,
         /* Without a picture ports are chosen by what they say of themselves. */
         if (fc_topo_open(&picture, &topo, &gap) != FC_OK)
             topo = NULL;
-        status = fc_rdma_choose(desk.ports, topo, &wish, &desk.choice, err);
+        status = fc_rdma_choose(desk->ports, topo, &wish, &desk->choice, err);
     }
     if (status == FC_OK)
-        *out_reply = rails_json(topo, &wish);
+        *out_reply = rails_json(desk, topo, &wish);
     fc_topo_close(topo);
     fc_nccl_conf_close(conf);
     return status;
@@ -155,10 +162,10 @@ static enum fc_status serve_rails(struct fc_worker_call *call, json_t *args,
 
 /* --- rdma.mark, rdma.growth --- */
 
-static size_t port_named(const char *name)
+static size_t port_named(const struct desk *desk, const char *name)
 {
-    for (size_t i = 0; name && desk.ports && i < desk.ports->ports; i++)
-        if (strcmp(desk.ports->port[i].name, name) == 0)
+    for (size_t i = 0; name && desk->ports && i < desk->ports->ports; i++)
+        if (strcmp(desk->ports->port[i].name, name) == 0)
             return i;
     return SIZE_MAX;
 }
@@ -167,17 +174,18 @@ static enum fc_status serve_mark(struct fc_worker_call *call, json_t *args,
                                  json_t **out_reply, struct fc_error *err)
 {
     struct fc_rdma_source source = {.root = "", .note = note, .arg = call};
-    enum fc_status status = FC_OK;
+    struct desk *desk = desk_of(call, err);
+    enum fc_status status = desk ? FC_OK : FC_NOMEM;
     (void)args;
     (void)out_reply;
-    for (size_t i = 0; i < desk.choice.count && status == FC_OK; i++) {
-        size_t port = desk.choice.chosen[i].port;
-        if (desk.choice.chosen[i].why != FC_RDMA_USED)
+    for (size_t i = 0; status == FC_OK && i < desk->choice.count; i++) {
+        size_t port = desk->choice.chosen[i].port;
+        if (desk->choice.chosen[i].why != FC_RDMA_USED)
             continue;
-        fc_counters_fini(&desk.before[port]);
-        memset(&desk.before[port], 0, sizeof desk.before[port]);
-        status =
-            fc_counters_read(&source, &desk.ports->port[port], &desk.before[port], err);
+        fc_counters_fini(&desk->before[port]);
+        memset(&desk->before[port], 0, sizeof desk->before[port]);
+        status = fc_counters_read(&source, &desk->ports->port[port],
+                                  &desk->before[port], err);
     }
     return status;
 }
@@ -205,17 +213,17 @@ static uint64_t count_of(const json_t *o, const char *key)
 }
 
 /* One port's answer; NULL with `err` filled. */
-static json_t *growth_json(const struct fc_rdma_source *source, const json_t *wanted,
-                           struct fc_error *err)
+static json_t *growth_json(const struct desk *desk, const struct fc_rdma_source *source,
+                           const json_t *wanted, struct fc_error *err)
 {
     const char *name = json_string_value(json_object_get(wanted, "name"));
-    size_t at = port_named(name);
+    size_t at = port_named(desk, name);
     if (at == SIZE_MAX) {
         (void)fc_fail(err, FC_FAILED, "no RDMA port %s",
                       name ? name : "without a name");
         return NULL;
     }
-    const struct fc_rdma_port *port = &desk.ports->port[at];
+    const struct fc_rdma_port *port = &desk->ports->port[at];
     struct fc_counters after = {.count = 0};
     struct fc_counter_delta *delta = NULL;
     struct fc_counter_proof proof = {.proven = false};
@@ -227,7 +235,7 @@ static json_t *growth_json(const struct fc_rdma_source *source, const json_t *wa
     };
     json_t *o = NULL;
     if (fc_counters_read(source, port, &after, err) == FC_OK &&
-        fc_counters_delta(&desk.before[at], &after, &delta, &count, err) == FC_OK) {
+        fc_counters_delta(&desk->before[at], &after, &delta, &count, err) == FC_OK) {
         fc_counters_prove(delta, count, port, &load, &proof);
         o = json_pack("{s:s, s:b, s:s, s:o}", "name", name, "proven", proof.proven,
                       "how", proof.how, "grown", grown_json(delta, count));
@@ -238,16 +246,17 @@ static json_t *growth_json(const struct fc_rdma_source *source, const json_t *wa
 }
 
 /* Some counters are read from the card now and then only. */
-static void wait_for_cards(const json_t *ports)
+static void wait_for_cards(const struct desk *desk, const json_t *ports)
 {
     uint64_t wait_ns = 0;
     size_t i;
     json_t *wanted;
     json_array_foreach(ports, i, wanted)
     {
-        size_t at = port_named(json_string_value(json_object_get(wanted, "name")));
-        if (at != SIZE_MAX && desk.before[at].wait_ns > wait_ns)
-            wait_ns = desk.before[at].wait_ns;
+        size_t at =
+            port_named(desk, json_string_value(json_object_get(wanted, "name")));
+        if (at != SIZE_MAX && desk->before[at].wait_ns > wait_ns)
+            wait_ns = desk->before[at].wait_ns;
     }
     if (wait_ns)
         fc_sleep_ns(wait_ns < FC_NS_PER_S ? wait_ns : FC_NS_PER_S);
@@ -259,10 +268,15 @@ static enum fc_status serve_growth(struct fc_worker_call *call, json_t *args,
     struct fc_rdma_source source = {.root = "", .note = note, .arg = call};
     json_t *list = json_array(), *ports = json_object_get(args, "ports"), *wanted;
     size_t i;
-    wait_for_cards(ports);
+    struct desk *desk = desk_of(call, err);
+    if (!desk) {
+        json_decref(list);
+        return FC_NOMEM;
+    }
+    wait_for_cards(desk, ports);
     json_array_foreach(ports, i, wanted)
     {
-        json_t *o = growth_json(&source, wanted, err);
+        json_t *o = growth_json(desk, &source, wanted, err);
         if (!o) {
             json_decref(list);
             return FC_FAILED;

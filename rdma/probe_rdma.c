@@ -8,13 +8,11 @@
  * after the other and then all together (step.h). Of one node its rails meet each
  * other. All is bounded by time, verified, and each pair's path is proven by its ports'
  * counters. Verbs calls are made by the rank's worker: one that hangs or crashes is an
- * event, and the run goes on.
- * Which faults it catches: a slow or dead port, cable, switch or direction; a rail that
- * is down, or reaches no peer (GID, P_Key, MTU unlike); data that is changed on the way;
- * loss and congestion, by counters that grow; rails that are slow together.
- * Limit: the slower port's link, or its PCIe link where that is narrower; rates that a
- * driver makes up are none.
- */
+ * event, and the run goes on. Which faults it catches: a slow or dead port, cable,
+ * switch or direction; a rail that is down, or reaches no peer (GID, P_Key, MTU
+ * unlike); data that is changed on the way; loss and congestion, by counters that grow;
+ * rails that are slow together. Limit: the slower port's link, or its PCIe link where
+ * that is narrower; rates that a driver makes up are none. */
 #include "rdma/probe_rdma.h"
 
 #include "core/clock.h"

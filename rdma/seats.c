@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "core/record.h"
+#include "rdma/transfer_json.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -127,15 +128,10 @@ static void read_own(const json_t *port, struct fc_rdma_own *own)
     copy_text(port, "bdf", own->bdf, sizeof own->bdf);
     copy_text(port, "guid", own->guid, sizeof own->guid);
     own->limit_GBps = json_number_value(json_object_get(port, "limit"));
-    fc_lane_plan_default(&own->plan);
-    copy_text(port, "device", own->plan.device, sizeof own->plan.device);
-    own->plan.port = int_of(port, "port", 1);
-    own->plan.gid_index = int_of(port, "gid_index", -1);
-    own->plan.pkey_index = int_of(port, "pkey_index", 0);
-    own->plan.sl = int_of(port, "sl", 0);
-    own->plan.traffic_class = int_of(port, "tc", 0);
-    own->plan.numa = int_of(port, "numa", -1);
-    own->plan.relaxed_ordering = json_is_true(json_object_get(port, "relaxed"));
+    if (own->used && !fc_lane_plan_read(json_object_get(port, "plan"), &own->plan)) {
+        own->used = false;
+        snprintf(own->reason, sizeof own->reason, "the worker tells no plan for it");
+    }
 }
 
 static void fill_own(struct fc_rdma_seats *s)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What the doubles' worker says of ports (rdma/observe.h). */
+#include "rdma/transfer_json.h"
 #include "rdma_double.h"
 
 #include <signal.h>
@@ -20,17 +21,17 @@ static enum fc_status rails(struct fc_worker_call *call, json_t *args, json_t **
     json_t *ports = json_array();
     (void)call, (void)args, (void)err;
     for (int i = 0; i < rdma_rails(); i++) {
-        char name[32], device[32];
+        char name[32];
         const char *down = rdma_fault(node_name(), i, "down");
-        snprintf(device, sizeof device, "fake_%d", i);
         snprintf(name, sizeof name, "fake_%d:1", i);
+        struct fc_lane_plan plan = {.port = 1, .memory = "host"};
+        snprintf(plan.device, sizeof plan.device, "fake_%d", i);
         json_array_append_new(
             ports,
-            json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:s, s:i, s:i, s:f, s:s, s:s}",
-                      "name", name, "device", device, "port", 1, "rail", i, "used",
-                      !down, "reason", down ? "it is down" : "", "doubt", "",
-                      "gid_index", 0, "mtu", 4096, "limit", 12.5, "basis", "100 Gb/s",
-                      "guid", "0000:0000:0000:0001"));
+            json_pack("{s:s, s:i, s:b, s:s, s:s, s:f, s:s, s:s, s:o}", "name", name,
+                      "rail", i, "used", !down, "reason", down ? "it is down" : "",
+                      "doubt", "", "limit", 12.5, "basis", "100 Gb/s", "guid",
+                      "0000:0000:0000:0001", "plan", fc_lane_plan_json(&plan)));
     }
     *out = json_pack("{s:s, s:o, s:[]}", "none",
                      rdma_rails() ? "" : "no RDMA device: the doubles have none",
