@@ -70,6 +70,31 @@ static struct fc_limit limit_of(const struct fc_topo *topo,
     return limit;
 }
 
+/* What ports of one rail should agree in, as texts; "" where it is not known. */
+static void add_kind(json_t *o, const struct fc_rdma_port *p,
+                     const struct fc_rdma_chosen *c, const struct fc_rdma_gid *gid)
+{
+    char kind[32] = "", subnet[24] = "", pkey[8] = "";
+    if (gid)
+        snprintf(kind, sizeof kind, "%s%s", fc_rdma_gid_kind_name(gid->kind),
+                 gid->family == FC_RDMA_IPV4   ? ", IPv4"
+                 : gid->family == FC_RDMA_IPV6 ? ", IPv6"
+                                               : "");
+    for (size_t i = 0; gid && p->wire == FC_RDMA_IB && i < 8; i++)
+        snprintf(subnet + 2 * i, 3, "%02x", gid->raw[i]);
+    if (c->pkey)
+        snprintf(pkey, sizeof pkey, "0x%04x", c->pkey);
+    json_object_set_new(o, "wire", json_string(fc_rdma_wire_name(p->wire)));
+    json_object_set_new(o, "state", json_string(p->state_name));
+    json_object_set_new(o, "Gbps", json_real(p->Gbps));
+    json_object_set_new(o, "speed", json_string(p->speed));
+    json_object_set_new(o, "gid_kind", json_string(kind));
+    json_object_set_new(o, "subnet", json_string(subnet));
+    json_object_set_new(o, "pkey", json_string(pkey));
+    json_object_set_new(o, "no_right",
+                        json_boolean(c->why == FC_RDMA_UNUSABLE && p->no_right));
+}
+
 static json_t *port_json(const struct desk *desk, const struct fc_topo *topo, size_t at)
 {
     const struct fc_rdma_chosen *c = &desk->choice.chosen[at];
@@ -88,6 +113,7 @@ static json_t *port_json(const struct desk *desk, const struct fc_topo *topo, si
     json_object_set_new(o, "basis", json_string(limit.basis));
     json_object_set_new(o, "bdf", json_string(p->bdf));
     json_object_set_new(o, "guid", json_string(p->port_guid));
+    add_kind(o, p, c, gid);
     return o;
 }
 

@@ -68,6 +68,7 @@ struct fc_rdma_port {
     char name[72];   /* "mlx5_0:1" */
     bool usable;     /* the device could be opened; else `unusable` says why not */
     char unusable[160];
+    bool no_right;   /* since a right, or a file in /dev, is missing */
     char driver[32]; /* "mlx5_core", "rdma_rxe", "efa" */
     enum fc_rdma_wire wire;
     bool software; /* no card of its own: rxe, siw */

@@ -26,6 +26,7 @@ static const struct field fields[] = {
     {"port", NUMBER, AT(port), 1, 255},
     {"usable", BOOL, AT(usable), 0, 0},
     {"unusable", TEXT, AT(unusable), 0, 0},
+    {"no_right", BOOL, AT(no_right), 0, 0},
     {"driver", TEXT, AT(driver), 0, 0},
     {"software", BOOL, AT(software), 0, 0},
     {"state", NUMBER, AT(state), -1, 5},

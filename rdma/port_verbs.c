@@ -308,7 +308,8 @@ static enum fc_status query_device(const struct reading *r, struct ibv_device *d
 static void open_failed(char *out, size_t bytes, const struct ibv_device *device,
                         int error)
 {
-    const char *hint = error == EACCES || error == EPERM ? ": no right to it"
+    const char *hint = error == EACCES || error == EPERM
+                           ? ": no right to it (it must be read and written)"
                        : error == ENOENT || error == ENODEV || error == ENXIO
                            ? ": is it given to this container?"
                            : "";
@@ -328,8 +329,12 @@ static enum fc_status read_device(const struct reading *r, struct ibv_device *de
     errno = 0;
     struct ibv_context *context = ibv_open_device(device);
     if (!context) {
-        open_failed(why, sizeof why, device, errno);
+        int error = errno;
+        open_failed(why, sizeof why, device, error);
         set_unusable(r->ports, first, why);
+        for (size_t i = first; i < r->ports->ports; i++)
+            r->ports->port[i].no_right =
+                error == EACCES || error == EPERM || error == ENOENT;
         return FC_OK;
     }
     status = query_device(r, device, context, first, err);

@@ -121,6 +121,7 @@ static void copy_text(const json_t *o, const char *key, char *out, size_t bytes)
 static void read_own(const json_t *port, struct fc_rdma_own *own)
 {
     own->used = json_is_true(json_object_get(port, "used"));
+    own->no_right = json_is_true(json_object_get(port, "no_right"));
     copy_text(port, "name", own->name, sizeof own->name);
     copy_text(port, "reason", own->reason, sizeof own->reason);
     copy_text(port, "doubt", own->doubt, sizeof own->doubt);
@@ -143,6 +144,7 @@ static void fill_own(struct fc_rdma_seats *s)
         own->rail = rail < s->rails ? rail : -1;
         if (own->rail < 0)
             continue;
+        own->no_right = s->none[0] && s->none_no_right;
         snprintf(own->name, sizeof own->name, "rail %d", rail);
         snprintf(own->reason, sizeof own->reason, "%s",
                  s->none[0] ? s->none : "this node has fewer rails than others");
@@ -172,7 +174,10 @@ static void ask_rails(struct fc_rdma_seats *s)
 {
     json_t *args = json_object(), *reply = NULL;
     struct fc_error why;
-    if (fc_rdma_seats_ask(s, "rdma.rails", args, list_ns, &reply, &why) != FC_OK) {
+    enum fc_status status =
+        fc_rdma_seats_ask(s, "rdma.rails", args, list_ns, &reply, &why);
+    if (status != FC_OK) {
+        s->none_no_right = status == FC_UNREADABLE;
         snprintf(s->none, sizeof s->none, "%.239s", why.text);
     } else {
         copy_text(reply, "none", s->none, sizeof s->none);
@@ -218,7 +223,8 @@ static enum fc_status gather_seats(struct fc_rdma_seats *s, struct fc_error *err
     return status;
 }
 
-/* A rail that cannot be measured is a measurement that failed. */
+/* A rail that cannot be measured is a measurement that failed; for lack of a right,
+ * one that nobody knows of. */
 static enum fc_status add_unused(struct fc_rdma_seats *s, struct fc_error *err)
 {
     enum fc_status status = FC_OK;
@@ -234,7 +240,7 @@ static enum fc_status add_unused(struct fc_rdma_seats *s, struct fc_error *err)
         r.subject.bdf = own->bdf[0] ? own->bdf : NULL;
         r.subject.guid = own->guid[0] ? own->guid : NULL;
         r.params.op = "write";
-        r.status = FC_FAILED;
+        r.status = own->no_right ? FC_UNREADABLE : FC_FAILED;
         r.reason = own->reason;
         if (!fc_summarize(NULL, 0, &r.value, NULL))
             return fc_fail(err, FC_NOMEM, "out of memory for a record");

@@ -29,6 +29,7 @@ struct fc_rdma_seat {
 struct fc_rdma_own {
     int rail; /* -1: no seat */
     bool used;
+    bool no_right; /* it is not used since a right is missing */
     char name[72];
     char reason[240]; /* why it is not used */
     char doubt[200];  /* why it may not reach its peers; "" */
@@ -49,6 +50,7 @@ struct fc_rdma_seats {
     int *begin;                /* [nodes + 1] into rank_of */
     int *rank_of;              /* [size] ranks by node and local rank */
     char none[240];            /* why this rank's node has no rail */
+    bool none_no_right;        /* since a right is missing */
     json_t *ports;             /* as observe.h tells them; NULL */
     json_t *notes;
 };

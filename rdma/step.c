@@ -193,7 +193,9 @@ static void open_lanes(struct work *w)
         if (status == FC_OK && w->transfer.worker)
             continue;
         memset(&w->mine[i], 0, sizeof w->mine[i]);
-        kill_pair(w, i, FC_RDMA_WRITE, FC_FAILED, err.text);
+        /* A right or limit that is missing says nothing of the fabric. */
+        kill_pair(w, i, FC_RDMA_WRITE,
+                  status == FC_UNREADABLE ? FC_UNREADABLE : FC_FAILED, err.text);
         if (ready == FC_OK)
             note_loss(w, "rdma.open", FC_RDMA_WRITE, &err);
     }
@@ -220,7 +222,7 @@ static void connect_lanes(struct work *w)
         const struct fc_endpoint *peer = &w->all[rank * (size_t)slots_of(w) + slot];
         if (!peer->text[0]) {
             w->dead[i] = true;
-            set_status(w, i, FC_FAILED, "its peer could not open its port");
+            set_status(w, i, FC_UNSUPPORTED, "its peer could not open its port");
             continue;
         }
         if (fc_transfer_connect(&w->transfer, i, peer, &w->link[i], &err) == FC_OK)

@@ -140,7 +140,7 @@ bool fc_accused_open(const struct fc_case *c, const struct fc_arena *a,
                     .node = a->node,
                     .rank = -1,
                     .metric = metric,
-                    .probe = "pairs"},
+                    .probe = fc_ev_pair_probe(metric)},
         .odd = malloc((a->members + 2) * sizeof *out->odd)};
     if (!out->odd)
         return false;

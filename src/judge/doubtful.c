@@ -37,11 +37,11 @@ bool fc_doubtful_report(const struct fc_case *c, const struct fc_arena *a,
         .node = FC_NONE,
         .rank = -1,
         .metric = a->metric,
-        .probe = "pairs",
+        .probe = fc_ev_pair_probe(a->metric),
         .cause = chance ? "measurements that were held up, as some of very many are"
                         : "a network that is loaded, or many links that are slow one "
                           "way",
-        .remedy = "run the pairs probe again: a link that is slow is slow again"};
+        .remedy = "measure again: a link that is slow is slow again"};
     fc_find(c->out, &f,
             "%zu of %zu transfers %s, each one way and measured once, %s chance "
             "explains; the lowest, %s, reached %.3g GB/s",

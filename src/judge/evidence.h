@@ -194,6 +194,19 @@ bool fc_ev_of_node(const struct fc_ev_record *record);
 bool fc_ev_of_pair(const struct fc_ev_record *record);
 /* Of limit or its inverse for metrics where less is better; NaN without a limit. */
 double fc_ev_share(const struct fc_ev_record *record);
+/* The probe that measures pairs by this bandwidth or latency: "pairs" where the metric
+ * is not in the catalogue; static. */
+const char *fc_ev_pair_probe(const char *metric);
+/* What their latency is called, and the bandwidth beside a latency (a bandwidth's is
+ * itself); static, or `metric`. */
+const char *fc_ev_pair_latency(const char *metric);
+const char *fc_ev_pair_bandwidth(const char *metric);
+/* What is counted of data that is wrong: "byte", "element"; static. */
+const char *fc_ev_wrong_unit(const char *probe);
+/* True when there are matrix lines of the probe. */
+bool fc_ev_has_rounds(const struct fc_evidence *ev, const char *probe);
+/* True when matrix lines hold pairs by `metric`, a bandwidth or a latency. */
+bool fc_ev_in_matrix(const struct fc_evidence *ev, const char *metric);
 /* The node's index, FC_NONE when no line speaks of that rank. */
 size_t fc_ev_node_of_rank(const struct fc_evidence *ev, int rank);
 /* Its place in ev->rank, FC_NONE when no line speaks of it. */

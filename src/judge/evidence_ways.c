@@ -9,6 +9,61 @@
 
 enum { MOST_PAIRS = 1 << 30 };
 
+/* --- what pairs are measured by --- */
+
+static const struct {
+    const char *bw, *latency;
+} metrics[] = {
+    {"pair.bw", "pair.latency"},
+    {"rdma.write_bw", "rdma.write_lat"},
+    {"rdma.read_bw", "rdma.read_lat"},
+    {"rdma.send_bw", "rdma.send_lat"},
+};
+
+const char *fc_ev_pair_probe(const char *metric)
+{
+    const struct fc_metric *info = fc_metric_find(metric);
+    return info ? info->probe : "pairs";
+}
+
+const char *fc_ev_pair_latency(const char *metric)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        if (strcmp(metrics[i].bw, metric) == 0)
+            return metrics[i].latency;
+    return "pair.latency";
+}
+
+const char *fc_ev_pair_bandwidth(const char *metric)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        if (strcmp(metrics[i].latency, metric) == 0)
+            return metrics[i].bw;
+    return metric;
+}
+
+const char *fc_ev_wrong_unit(const char *probe)
+{
+    return strcmp(probe, "rdma") == 0 ? "byte" : "element";
+}
+
+bool fc_ev_has_rounds(const struct fc_evidence *ev, const char *probe)
+{
+    for (size_t i = 0; i < ev->rounds; i++)
+        if (strcmp(fc_ev_pair_probe(ev->round[i].metric), probe) == 0)
+            return true;
+    return false;
+}
+
+bool fc_ev_in_matrix(const struct fc_evidence *ev, const char *metric)
+{
+    const char *bw = fc_ev_pair_bandwidth(metric);
+    for (size_t i = 0; i < ev->arenas; i++)
+        if (strcmp(ev->arena[i].metric, bw) == 0)
+            return true;
+    return false;
+}
+
 struct sorting {
     const struct fc_evidence *ev;
     struct fc_ev_way *way, *other; /* [ways], the latter is scratch */

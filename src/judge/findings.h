@@ -76,6 +76,9 @@ bool fc_missing_counts(const struct fc_missing *missing);
 json_t *fc_findings_json(const struct fc_findings *all, const struct fc_evidence *ev);
 json_t *fc_missing_json(const struct fc_findings *all, const struct fc_evidence *ev);
 
+/* True for a name that may stand in a command without quotes. */
+bool fc_plain_name(const char *name);
+
 /* Text of at most 159 bytes that is still UTF-8, for messages. */
 struct fc_clip {
     char s[160];

@@ -2,6 +2,7 @@
 /* Findings and coverage as the report carries them. */
 #include "core/hostlist.h"
 #include "judge/findings.h"
+#include "judge/rdma_ports.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -53,13 +54,12 @@ static json_t *subject_json(const struct fc_finding *f, const struct fc_evidence
     return subject;
 }
 
-/* A name that may stand in a command without quotes. */
-static bool plain_name(const char *name)
+bool fc_plain_name(const char *name)
 {
     for (const char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
             return false;
-    return name[0] != '-';
+    return name[0] && name[0] != '-';
 }
 
 /* "srun -w node09 -N1 --ntasks-per-node=8 fabricheck run --probes device" or its
@@ -92,6 +92,7 @@ static bool needs_all(const struct fc_finding *f)
 {
     const char *metric = f->metric ? f->metric : "";
     return strncmp(metric, "pair.", 5) == 0 || strncmp(metric, "training.", 9) == 0 ||
+           (f->probe && strcmp(f->probe, "rdma") == 0) ||
            (f->rank >= 0 && strncmp(metric, "collective.", 11) == 0);
 }
 
@@ -100,13 +101,21 @@ static bool needs_all(const struct fc_finding *f)
 static json_t *reproduce_json(const struct fc_finding *f, const struct fc_evidence *ev)
 {
     size_t node = f->node;
-    if (!f->probe || !plain_name(f->probe))
+    char *text = NULL;
+    if (!f->probe || !fc_plain_name(f->probe))
         return json_null();
+    if (!fc_rdma_reproduce(f, ev, &text))
+        return NULL;
+    if (text) {
+        json_t *line = json_string(text);
+        free(text);
+        return line;
+    }
     if (needs_all(f))
         node = FC_NONE;
-    if (node != FC_NONE && !plain_name(ev->node[node].name))
+    if (node != FC_NONE && !fc_plain_name(ev->node[node].name))
         return json_null();
-    char *text = command(ev, node, f->probe);
+    text = command(ev, node, f->probe);
     json_t *value = text ? json_string(text) : NULL;
     free(text);
     return value;

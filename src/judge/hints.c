@@ -33,6 +33,18 @@ static const struct row slow[] = {
       "transceiver, or other traffic on the way",
       "compare rate, width and error counters of both ends with a good node's; run the "
       "pairs probe again on an idle network, on the parts named and a good one"}},
+    {"rdma.all_rails_bw",
+     {"rails that share a PCIe switch, a memory channel or an uplink, or one that is "
+      "slow "
+      "by itself",
+      "look at the findings of single rails first, then at which NICs share a switch "
+      "(`fabricheck topo`)"}},
+    {"rdma.",
+     {"a port that came up at a lower rate or width, a NIC whose PCIe link is narrower "
+      "than its card's, an MTU of 1024, relaxed ordering that is off, or congestion on "
+      "the way",
+      "compare rate, MTU and error counters of both ports with a good node's, and "
+      "LnkSta of the NIC (lspci -vv); swap the cable, then the switch port"}},
     {"training.compute_time",
      {"a throttled clock (heat, power cap, governor), cores or memory shared with "
       "other "
@@ -68,6 +80,10 @@ static const struct row wrong[] = {
      {"data corrupted by a NIC, a link or a node's memory on the way",
       "drain what is named; look at link error and ECC counters of both ends; run the "
       "pairs probe on them with a good node"}},
+    {"rdma.",
+     {"data changed by a NIC, its firmware, a link or a node's memory on the way",
+      "drain what is named; look at the ECC and link counters of both ports; write to "
+      "it from another node to see which end it follows"}},
     {"training.",
      {"a replica that computed or received other numbers than the rest: silent "
       "corruption in a processor, memory, or on the way",
@@ -79,6 +95,18 @@ static const struct row wrong[] = {
       "at link "
       "error and ECC counters"}},
     {"", {"data corrupted by the part under test", "drain it; run again on it alone"}},
+};
+
+static const struct row dead[] = {
+    {"rdma.",
+     {"a port, cable or switch port that carries nothing, a partition or subnet that "
+      "the ports do not share, or UDP port 4791 blocked on the way (RoCE)",
+      "read the reason; look at port state, GID and P_Key of both ends; try the line "
+      "of perftest below"}},
+    {"",
+     {"a link, port or route between them that does not carry traffic, or a firewall",
+      "read the reason; look at link state and counters of both ends; run the pairs "
+      "probe again on them alone"}},
 };
 
 static struct fc_hint find(const struct row *table, const char *metric)
@@ -97,4 +125,9 @@ struct fc_hint fc_hint_slow(const char *metric)
 struct fc_hint fc_hint_wrong(const char *metric)
 {
     return find(wrong, metric);
+}
+
+struct fc_hint fc_hint_dead(const char *metric)
+{
+    return find(dead, metric);
 }

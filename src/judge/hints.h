@@ -11,5 +11,7 @@ struct fc_hint {
 /* `metric` may be unknown. */
 struct fc_hint fc_hint_slow(const char *metric);
 struct fc_hint fc_hint_wrong(const char *metric);
+/* Nothing came through between members of a pair. */
+struct fc_hint fc_hint_dead(const char *metric);
 
 #endif

@@ -28,6 +28,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/peers.c src/judge/peers.h \
 	src/judge/peers_few.c src/judge/peers_parts.h \
 	src/judge/profile.c src/judge/profile.h \
+	src/judge/rdma_ports.c src/judge/rdma_ports.h \
 	src/judge/rule_config.c \
 	src/judge/rule_counters.c \
 	src/judge/rule_coverage.c \
@@ -38,6 +39,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/rule_pairs_coverage.c \
 	src/judge/rule_path.c \
 	src/judge/rule_peers.c \
+	src/judge/rule_rdma.c \
 	src/judge/rule_right.c \
 	src/judge/rule_setup.c \
 	src/judge/rule_sweep.c \

@@ -196,8 +196,7 @@ static bool gather_told(struct builder *b, size_t room)
             continue;
         uint32_t x = (uint32_t)(r->node * ev->rails);
         uint32_t y = (uint32_t)(r->peer * ev->rails);
-        bool latency = strcmp(r->metric, "pair.latency") == 0;
-        const char *metric = latency ? "pair.bw" : r->metric;
+        const char *metric = fc_ev_pair_bandwidth(r->metric);
         b->told[b->tolds++] = (struct told){{FC_NONE, metric, x, y}, r};
         b->told[b->tolds++] = (struct told){{FC_NONE, metric, y, x}, r};
     }
@@ -254,6 +253,17 @@ static void make_members(const struct fc_evidence *ev, struct fc_arena *a,
     }
 }
 
+/* Lines of all rails together tell none. */
+static bool tells_rails(const struct fc_evidence *ev, const struct fc_arena *a)
+{
+    if (a->node != FC_NONE || ev->rails < 2)
+        return false;
+    for (size_t i = 0; i < a->links; i++)
+        if (a->link[i].pair)
+            return ev->round[a->link[i].pair->round].rail >= 0;
+    return true;
+}
+
 static bool make_all_members(const struct fc_evidence *ev, struct fc_pairs *out)
 {
     size_t keys = ev->nodes * ev->rails;
@@ -264,7 +274,7 @@ static bool make_all_members(const struct fc_evidence *ev, struct fc_pairs *out)
     for (size_t i = 0; place && seen && i < out->arenas; i++) {
         struct fc_arena *a = &out->arena[i];
         a->member = next;
-        a->rails = a->node == FC_NONE && ev->rails > 1;
+        a->rails = tells_rails(ev, a);
         make_members(ev, a, place, seen);
         next += a->members;
     }

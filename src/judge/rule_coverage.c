@@ -101,7 +101,7 @@ static bool has_evidence(const struct fc_evidence *ev, const char *probe)
 {
     if (strcmp(probe, "config") == 0)
         return ev->facts > 0;
-    if (strcmp(probe, "pairs") == 0 && ev->rounds > 0)
+    if (fc_ev_has_rounds(ev, probe))
         return true;
     bool measures = false;
     for (size_t i = 0; i < fc_metric_count(); i++)
@@ -187,6 +187,7 @@ static const struct {
     {"device", "device.gemm.fp32", true},
     {"device", "device.gemm.fp64", true},
     {"pairs", "pair.bw", false},
+    {"rdma", "rdma.write_bw", false},
     {"collectives", "collective.all_reduce.busbw", false},
     {"training", "training.step_time", false},
 };
@@ -244,12 +245,6 @@ static void tally_close(struct tally *t)
     free(t->whole);
 }
 
-/* Pairs stand in matrix lines; which of them are missing is another rule's. */
-static bool is_in_matrix(const struct fc_evidence *ev, const char *metric)
-{
-    return strcmp(metric, "pair.bw") == 0 && ev->pairs > 0;
-}
-
 void fc_rule_metrics(const struct fc_case *c)
 {
     const struct fc_evidence *ev = c->ev;
@@ -262,7 +257,8 @@ void fc_rule_metrics(const struct fc_case *c)
             continue;
         size_t all = count_series(ev, owed[k].metric, false, t.seen, t.whole);
         if (!owed[k].each_rank || ev->ranks == 0) {
-            if (all == 0 && !is_in_matrix(ev, owed[k].metric))
+            /* Which pairs are missing in matrix lines is another rule's. */
+            if (all == 0 && !fc_ev_in_matrix(ev, owed[k].metric))
                 fc_miss(c->out, &m, "no record of it");
             continue;
         }
@@ -341,9 +337,8 @@ static void compare_ranks(const struct fc_case *c, const char *metric,
 static bool is_of_group(const char *metric)
 {
     return strncmp(metric, "collective.", 11) == 0 ||
-           strncmp(metric, "pair.", 5) == 0 ||
-           strcmp(metric, "training.step_time") == 0 ||
-           strcmp(metric, "rdma.counter") == 0;
+           strncmp(metric, "pair.", 5) == 0 || strncmp(metric, "rdma.", 5) == 0 ||
+           strcmp(metric, "training.step_time") == 0;
 }
 
 /* Metrics of ranks, one after the other: series stand by metric. */

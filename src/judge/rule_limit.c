@@ -96,29 +96,24 @@ void fc_rule_floor(const struct fc_case *c)
     }
 }
 
-/* Pairs that carry more than their link can. */
-static void pairs_exceeded(const struct fc_case *c)
+/* Pairs that carry more than their link can, by one metric. */
+struct above {
+    const char *metric;
+    const struct fc_ev_pair *worst;
+    double most;
+    size_t count;
+};
+
+static void report_above(const struct fc_case *c, const struct above *above)
 {
     const struct fc_evidence *ev = c->ev;
-    const struct fc_ev_pair *worst = NULL;
-    double most = FC_LIMIT_SHARE_MAX;
-    size_t above = 0;
-    for (size_t i = 0; i < ev->pairs; i++) {
-        const struct fc_ev_pair *p = &ev->pair[i];
-        double share = fmax(p->bw_ab, p->bw_ba) / p->limit;
-        above += share > FC_LIMIT_SHARE_MAX;
-        if (share > most) {
-            most = share;
-            worst = p;
-        }
-    }
-    if (!worst)
-        return;
+    const struct fc_ev_pair *worst = above->worst;
+    const char *probe = fc_ev_pair_probe(above->metric);
     struct fc_missing m = {
         .class = c->rule->class,
         .check = c->rule->id,
-        .probe = "pairs",
-        .what = "pair.bw",
+        .probe = probe,
+        .what = above->metric,
         .node = FC_NONE,
         .substitute = ev->nodes > 2 ? "comparison with the other pairs" : NULL};
     struct fc_finding f = {
@@ -127,20 +122,49 @@ static void pairs_exceeded(const struct fc_case *c)
         .check = c->rule->id,
         .node = FC_NONE,
         .rank = -1,
-        .metric = "pair.bw",
+        .metric = above->metric,
         .cause = "the rate that the interface tells is not that of the link, or other "
                  "links carried the bytes as well",
         .remedy =
             "look at the rate of the port and at the path; the values say nothing "
             "about the links' health until the limit is right",
-        .probe = "pairs"};
+        .probe = probe};
     fc_find(c->out, &f,
-            "pair.bw of %zu pair%s is above the link rate, up to %.3g GB/s between %s "
+            "%s of %zu pair%s is above the link rate, up to %.3g GB/s between %s "
             "and %s, %.3g %% of %.3g GB/s: the limit is wrong",
-            above, above > 1 ? "s" : "", fmax(worst->bw_ab, worst->bw_ba),
-            fc_clip(ev->node[worst->a_node].name).s,
-            fc_clip(ev->node[worst->b_node].name).s, 100.0 * most, worst->limit);
+            fc_clip(above->metric).s, above->count, above->count > 1 ? "s" : "",
+            fmax(worst->bw_ab, worst->bw_ba), fc_clip(ev->node[worst->a_node].name).s,
+            fc_clip(ev->node[worst->b_node].name).s, 100.0 * above->most, worst->limit);
     fc_miss(c->out, &m, "values are above the link rate, so it is no yardstick");
+}
+
+static void pairs_exceeded(const struct fc_case *c)
+{
+    enum { METRICS = 8 };
+    const struct fc_evidence *ev = c->ev;
+    struct above above[METRICS];
+    size_t metrics = 0;
+    for (size_t i = 0; i < ev->pairs; i++) {
+        const struct fc_ev_pair *p = &ev->pair[i];
+        double share = fmax(p->bw_ab, p->bw_ba) / p->limit;
+        if (!(share > FC_LIMIT_SHARE_MAX))
+            continue;
+        const char *metric = ev->round[p->round].metric;
+        size_t k = 0;
+        while (k < metrics && strcmp(above[k].metric, metric) != 0)
+            k++;
+        if (k == METRICS)
+            continue;
+        if (k == metrics)
+            above[metrics++] = (struct above){.metric = metric};
+        above[k].count++;
+        if (share > above[k].most) {
+            above[k].most = share;
+            above[k].worst = p;
+        }
+    }
+    for (size_t k = 0; k < metrics; k++)
+        report_above(c, &above[k]);
 }
 
 void fc_rule_exceeded(const struct fc_case *c)

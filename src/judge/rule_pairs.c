@@ -44,7 +44,8 @@ static size_t find_evidence(const struct fc_case *c, const struct fc_arena *a,
     size_t count = 0;
     for (size_t i = 0; i < c->ev->records && count < EVIDENCE; i++) {
         const struct fc_ev_record *r = &c->ev->record[i];
-        if (!fc_ev_of_pair(r) || !(r->wrong > 0 || r->state == FC_EV_FAILED))
+        if (!fc_ev_of_pair(r) || !(r->wrong > 0 || r->state == FC_EV_FAILED) ||
+            strcmp(r->probe, fc_ev_pair_probe(a->metric)) != 0)
             continue;
         bool mine = r->node == a->node && r->peer == a->node;
         if (a->node == FC_NONE) {
@@ -58,12 +59,6 @@ static size_t find_evidence(const struct fc_case *c, const struct fc_arena *a,
 }
 
 /* --- right --- */
-
-static const struct fc_hint dead = {
-    "a link, port or route between them that does not carry traffic, or a firewall",
-    "read the reason; look at link state and counters of both ends; run the pairs "
-    "probe "
-    "again on them alone"};
 
 struct told {
     int64_t wrong; /* the most elements */
@@ -97,7 +92,7 @@ static bool report_bad(const struct fc_case *c, const struct fc_arena *a,
 {
     const struct fc_ev_record *evidence[EVIDENCE];
     struct fc_accused accused;
-    struct fc_hint hint = wrong ? fc_hint_wrong("pair.bw") : dead;
+    struct fc_hint hint = wrong ? fc_hint_wrong(a->metric) : fc_hint_dead(a->metric);
     struct told told = tell(c->ev, a, k);
     char up_to[64] = "", why[200] = "";
     if (!fc_accused_open(c, a, k, a->metric, &accused))
@@ -108,7 +103,8 @@ static bool report_bad(const struct fc_case *c, const struct fc_arena *a,
     f->evidence = evidence;
     f->evidences = find_evidence(c, a, k, evidence);
     if (told.wrong > 0)
-        snprintf(up_to, sizeof up_to, ", up to %lld elements", (long long)told.wrong);
+        snprintf(up_to, sizeof up_to, ", up to %lld %ss", (long long)told.wrong,
+                 fc_ev_wrong_unit(f->probe));
     if (told.reason)
         snprintf(why, sizeof why, ": %s", fc_clip(told.reason).s);
     fc_find(c->out, f, "%s %s%s%s", wrong ? "wrong data" : "nothing came through",
@@ -128,7 +124,7 @@ static void report_across(const struct fc_case *c, const struct fc_arena *a,
         .node = FC_NONE,
         .rank = -1,
         .metric = a->metric,
-        .probe = "pairs",
+        .probe = fc_ev_pair_probe(a->metric),
         .cause = "the fabric connects rails only along themselves, or routes across "
                  "them are not configured",
         .remedy = "nothing, where jobs keep to rails; else look at the routes"};
@@ -198,7 +194,7 @@ static bool report_floor(const struct fc_case *c, const struct fc_arena *a,
                          struct fc_doubtful *doubtful)
 {
     struct fc_accused accused;
-    struct fc_hint hint = fc_hint_slow("pair.bw");
+    struct fc_hint hint = fc_hint_slow(a->metric);
     double value = middle(a, k, VALUE), limit = middle(a, k, LIMIT);
     size_t first = fc_culprit_next(a, k, 0);
     double least =
@@ -284,9 +280,9 @@ static bool report_slow(const struct fc_case *c, const struct fc_arena *a,
                         const struct fc_culprit *k, const struct fc_pairs_level *level,
                         bool latency, struct fc_doubtful *doubtful)
 {
-    const char *metric = latency ? "pair.latency" : a->metric;
+    const char *metric = latency ? fc_ev_pair_latency(a->metric) : a->metric;
     struct fc_accused accused;
-    struct fc_hint hint = fc_hint_slow(latency ? metric : "pair.bw");
+    struct fc_hint hint = fc_hint_slow(metric);
     double value = middle(a, k, VALUE), equal = middle(a, k, EQUAL);
     double drop = 1.0 - value / equal;
     if (!latency && fc_doubtful_take(doubtful, a, k, value, equal))
@@ -328,7 +324,7 @@ static void report_spread(const struct fc_case *c, const struct fc_arena *a,
         .node = FC_NONE,
         .rank = -1,
         .metric = a->metric,
-        .probe = "pairs",
+        .probe = fc_ev_pair_probe(a->metric),
         .cause =
             "the nodes' links differ among themselves, or the measurement is noisy",
         .remedy = "measure longer (a higher level), on idle nodes; judge the pairs by "
@@ -353,7 +349,7 @@ static void report_fabric(const struct fc_case *c, const struct fc_arena *a,
         .node = FC_NONE,
         .rank = -1,
         .metric = a->metric,
-        .probe = "pairs",
+        .probe = fc_ev_pair_probe(a->metric),
         .cause = "the network between the nodes is loaded or oversubscribed, or the "
                  "nodes are at different distances",
         .remedy = "run again with fewer pairs at once or on an idle network; judge the "

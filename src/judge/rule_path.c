@@ -29,13 +29,14 @@ static size_t unknown_records(const struct fc_evidence *ev, const char *probe)
     return count;
 }
 
-static size_t unknown_pairs(const struct fc_evidence *ev)
+static size_t unknown_pairs(const struct fc_evidence *ev, const char *probe)
 {
     size_t count = 0;
     for (size_t i = 0; i < ev->pairs; i++) {
         const struct fc_ev_pair *p = &ev->pair[i];
         count += p->path && !is_known(p->path) && p->state == FC_EV_OK &&
-                 p->a_node != p->b_node && ev->round[p->round].bytes >= LARGE;
+                 p->a_node != p->b_node && ev->round[p->round].bytes >= LARGE &&
+                 strcmp(fc_ev_pair_probe(ev->round[p->round].metric), probe) == 0;
     }
     return count;
 }
@@ -50,8 +51,8 @@ void fc_rule_path_unknown(const struct fc_case *c)
             continue;
         last = probe;
         size_t count = unknown_records(ev, probe);
-        if (strcmp(probe, "pairs") == 0)
-            count += unknown_pairs(ev);
+        if (fc_ev_has_rounds(ev, probe))
+            count += unknown_pairs(ev, probe);
         struct fc_missing m = {.class = c->rule->class,
                                .check = c->rule->id,
                                .probe = probe,
@@ -220,28 +221,42 @@ static bool paths_differ(const struct fc_evidence *ev)
     return false;
 }
 
+/* *told: whether there was something to tell. */
+static bool judge_arena(const struct fc_case *c, struct fc_arena *a, bool *told)
+{
+    struct fc_blame blame = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < a->links; i++)
+        if (is_known(a->link[i].pair->path))
+            a->link[kept++] = a->link[i];
+    a->links = kept;
+    const char *usual = usual_path(a);
+    for (size_t i = 0; i < kept; i++)
+        a->link[i].bad = usual && strcmp(a->link[i].pair->path, usual) != 0;
+    bool ok = fc_blame_open(a, &blame);
+    for (size_t k = 0; ok && k < blame.count; k++)
+        ok = report_pairs(c, a, &blame.culprit[k], usual);
+    *told = blame.count > 0;
+    fc_blame_close(&blame);
+    return ok;
+}
+
+/* Of each probe the first metric whose paths differ. */
 static bool judge_pairs(const struct fc_case *c)
 {
     struct fc_pairs pairs;
-    struct fc_blame blame = {0};
+    const char *done = "";
     if (!paths_differ(c->ev))
         return true;
-    bool ok = fc_pairs_open(c->ev, FC_PAIRS_BW, &pairs);
-    if (ok && pairs.arenas && pairs.arena[0].node == FC_NONE) {
-        struct fc_arena *a = &pairs.arena[0];
-        size_t kept = 0;
-        for (size_t i = 0; i < a->links; i++)
-            if (is_known(a->link[i].pair->path))
-                a->link[kept++] = a->link[i];
-        a->links = kept;
-        const char *usual = usual_path(a);
-        for (size_t i = 0; i < kept; i++)
-            a->link[i].bad = usual && strcmp(a->link[i].pair->path, usual) != 0;
-        ok = fc_blame_open(a, &blame);
-        for (size_t k = 0; ok && k < blame.count; k++)
-            ok = report_pairs(c, a, &blame.culprit[k], usual);
+    bool ok = fc_pairs_open(c->ev, FC_PAIRS_BW, &pairs), told = false;
+    for (size_t i = 0; ok && i < pairs.arenas; i++) {
+        struct fc_arena *a = &pairs.arena[i];
+        const char *probe = fc_ev_pair_probe(a->metric);
+        if (a->node != FC_NONE || strcmp(probe, done) == 0)
+            continue;
+        ok = judge_arena(c, a, &told);
+        done = told ? probe : done;
     }
-    fc_blame_close(&blame);
     fc_pairs_close(&pairs);
     return ok;
 }

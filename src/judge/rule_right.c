@@ -94,9 +94,10 @@ static void report(const struct fc_case *c, const struct bad *bad, size_t node,
         fc_find(c->out, &f, "%s failed (%zu record%s): %s", fc_clip(first->metric).s,
                 bad->count, bad->count > 1 ? "s" : "", fc_clip(reason).s);
     else
-        fc_find(c->out, &f, "%s: wrong data, up to %lld element%s in %zu record%s: %s",
-                fc_clip(first->metric).s, (long long)wrong, wrong > 1 ? "s" : "",
-                bad->count, bad->count > 1 ? "s" : "", fc_clip(reason).s);
+        fc_find(c->out, &f, "%s: wrong data, up to %lld %s%s in %zu record%s: %s",
+                fc_clip(first->metric).s, (long long)wrong,
+                fc_ev_wrong_unit(first->probe), wrong > 1 ? "s" : "", bad->count,
+                bad->count > 1 ? "s" : "", fc_clip(reason).s);
 }
 
 static void single(const struct fc_case *c, bad_fn is_bad)

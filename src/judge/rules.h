@@ -80,6 +80,9 @@ void fc_rule_worker(const struct fc_case *c);
 void fc_rule_journal(const struct fc_case *c);
 /* rule_counters.c: did ports lose or damage anything meanwhile? */
 void fc_rule_counters(const struct fc_case *c);
+/* rule_rdma.c: do the ports of a rail fit each other? */
+void fc_rule_rdma_unlike(const struct fc_case *c);
+void fc_rule_rdma_doubt(const struct fc_case *c);
 /* rule_config.c: are the nodes set up alike, and ours alone? */
 void fc_rule_differs(const struct fc_case *c);
 void fc_rule_foreign(const struct fc_case *c);

@@ -117,7 +117,8 @@ static json_t *pair_subject(const struct fc_evidence *ev, const struct fc_arena 
 static json_t *arena_json(const struct fc_evidence *ev, const struct fc_arena *a,
                           bool latency, double *x)
 {
-    const struct fc_metric *info = fc_metric_find(latency ? "pair.latency" : "pair.bw");
+    const struct fc_metric *info =
+        fc_metric_find(latency ? fc_ev_pair_latency(a->metric) : a->metric);
     const struct fc_link *worst = &a->link[0];
     size_t shares = 0;
     for (size_t i = 0; i < a->links; i++) {
@@ -141,47 +142,69 @@ static json_t *arena_json(const struct fc_evidence *ev, const struct fc_arena *a
         "worst_share", fc_json_real(least));
 }
 
-/* Of the pairs between nodes, else those of the first node that has some. NULL without
- * memory; JSON's null when there are none. */
+/* Of the pairs between nodes each metric once, else those of the first node that has
+ * some. NULL without memory. */
 static json_t *pairs_json(const struct fc_evidence *ev, struct fc_pairs_shelf *shelf,
                           bool latency)
 {
     const struct fc_pairs *pairs =
         fc_pairs_share(ev, latency ? FC_PAIRS_LATENCY : FC_PAIRS_BW, shelf);
-    if (!pairs || !pairs->arenas)
-        return pairs ? json_null() : NULL;
-    double *x = malloc((pairs->arena[0].links + 1) * sizeof *x);
-    json_t *value = x ? arena_json(ev, &pairs->arena[0], latency, x) : NULL;
+    json_t *list = pairs ? json_array() : NULL;
+    double *x = malloc((2 * ev->pairs + 1) * sizeof *x);
+    bool ok = list && x;
+    for (size_t i = 0; ok && i < pairs->arenas; i++) {
+        const struct fc_arena *a = &pairs->arena[i];
+        if (a->node != pairs->arena[0].node || !fc_metric_find(a->metric))
+            continue;
+        ok = json_array_append_new(list, arena_json(ev, a, latency, x)) == 0;
+    }
     free(x);
-    return value;
+    if (!ok) {
+        json_decref(list);
+        return NULL;
+    }
+    return list;
 }
 
-/* Latency is on the shelf, since its rule is the last of those that look at pairs. */
-static bool add_pairs(const struct fc_evidence *ev, struct fc_pairs_shelf *shelf,
-                      json_t *metrics)
+/* Bandwidths, then latencies; which, see fc_ev_pair_probe. Latency is on the shelf,
+ * since its rule is the last of those that look at pairs. NULL without memory. */
+static json_t *all_pairs_json(const struct fc_evidence *ev,
+                              struct fc_pairs_shelf *shelf)
 {
     json_t *latency = pairs_json(ev, shelf, true), *bw = pairs_json(ev, shelf, false);
-    bool ok = latency && bw;
-    if (ok && !json_is_null(bw))
-        ok = json_array_append(metrics, bw) == 0;
-    if (ok && !json_is_null(latency))
-        ok = json_array_append(metrics, latency) == 0;
+    bool ok = latency && bw && json_array_extend(bw, latency) == 0;
     json_decref(latency);
-    json_decref(bw);
-    return ok;
+    if (!ok) {
+        json_decref(bw);
+        return NULL;
+    }
+    return bw;
+}
+
+static bool add_pairs(json_t *pairs, const char *probe, json_t *metrics)
+{
+    size_t i;
+    json_t *sum;
+    json_array_foreach(pairs, i, sum)
+    {
+        const char *metric = json_string_value(json_object_get(sum, "metric"));
+        if (strcmp(fc_ev_pair_probe(metric), probe) == 0 &&
+            json_array_append(metrics, sum) != 0)
+            return false;
+    }
+    return true;
 }
 
 static json_t *probe_json(const struct fc_evidence *ev,
-                          const struct fc_expectation *expect,
-                          struct fc_pairs_shelf *shelf, const char *probe,
-                          struct picked *p, double *x)
+                          const struct fc_expectation *expect, json_t *pairs,
+                          const char *probe, struct picked *p, double *x)
 {
     json_t *metrics = json_array();
     for (size_t i = 0; i < fc_metric_count(); i++) {
         const struct fc_metric *info = fc_metric_at(i);
         /* Pairs are summed up from their rounds, where there are some. */
-        bool in_rounds = strncmp(info->name, "pair.", 5) == 0 && ev->pairs > 0;
-        if (strcmp(info->probe, probe) != 0 || !is_key(expect, info) || in_rounds)
+        if (strcmp(info->probe, probe) != 0 || !is_key(expect, info) ||
+            fc_ev_in_matrix(ev, info->name))
             continue;
         pick(ev, info->name, p);
         if (p->count && json_array_append_new(metrics, metric_json(info, p, x)) != 0) {
@@ -189,7 +212,7 @@ static json_t *probe_json(const struct fc_evidence *ev,
             return NULL;
         }
     }
-    if (strcmp(probe, "pairs") == 0 && !add_pairs(ev, shelf, metrics)) {
+    if (!add_pairs(pairs, probe, metrics)) {
         json_decref(metrics);
         return NULL;
     }
@@ -204,16 +227,18 @@ json_t *fc_summary_json(const struct fc_evidence *ev,
     size_t room = ev->series_count + 1;
     struct picked p = {malloc(room * sizeof(*p.record)), 0};
     double *x = malloc(room * sizeof *x);
-    json_t *list = p.record && x ? json_array() : NULL;
+    json_t *pairs = all_pairs_json(ev, shelf);
+    json_t *list = p.record && x && pairs ? json_array() : NULL;
     for (size_t i = 0; list && i < ev->plans; i++) {
         if (ev->plan[i].reason)
             continue;
-        json_t *probe = probe_json(ev, expect, shelf, ev->plan[i].name, &p, x);
+        json_t *probe = probe_json(ev, expect, pairs, ev->plan[i].name, &p, x);
         if (json_array_append_new(list, probe) != 0) {
             json_decref(list);
             list = NULL;
         }
     }
+    json_decref(pairs);
     free(x);
     free(p.record);
     return list;

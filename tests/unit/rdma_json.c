@@ -27,7 +27,7 @@ static struct fc_rdma_ports *make_full(void)
     snprintf(p->bdf, sizeof p->bdf, "0000:1a:00.1");
     snprintf(p->pf_bdf, sizeof p->pf_bdf, "0000:1a:00.0");
     snprintf(p->net, sizeof p->net, "eth7");
-    p->software = p->rate_is_nominal = p->vf = p->grh_required = true;
+    p->no_right = p->software = p->rate_is_nominal = p->vf = p->grh_required = true;
     p->max_Gbps = 800;
     p->max_mtu = 8192;
     p->lid = 11;

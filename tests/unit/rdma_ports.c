@@ -306,11 +306,12 @@ static void devices_that_do_not_open(void **state)
 {
     static const struct {
         int error;
+        bool no_right;
         const char *text;
-    } rows[] = {{EACCES, "uverbs0: Permission denied: no right to it"},
-                {ENOENT, "is it given to this container?"},
-                {EBUSY, "uverbs0: Device or resource busy"},
-                {0, "uverbs0: Input/output error"}};
+    } rows[] = {{EACCES, true, "uverbs0: Permission denied: no right to it"},
+                {ENOENT, true, "is it given to this container?"},
+                {EBUSY, false, "uverbs0: Device or resource busy"},
+                {0, false, "uverbs0: Input/output error"}};
     (void)state;
     add_device("mlx5_0", IBV_LINK_LAYER_INFINIBAND, 2);
     rdma_lib.fail = "ibv_open_device";
@@ -321,6 +322,7 @@ static void devices_that_do_not_open(void **state)
         for (size_t p = 0; p < 2; p++) {
             assert_false(ports->port[p].usable);
             assert_non_null(strstr(ports->port[p].unusable, rows[i].text));
+            assert_int_equal(ports->port[p].no_right, rows[i].no_right);
             assert_string_equal(ports->port[p].state_name, "active");
         }
         fc_rdma_ports_close(ports);
