@@ -133,8 +133,9 @@ static enum fc_status open_journal(struct fc_session *s, struct fc_error *err)
     return status;
 }
 
-/* What ranks tell each other of their machines. Who shares cores with whom: the same kernel (boot id; in its absence the host name)
- * and affinity masks that overlap. FABRICHECK_NODE names nodes, it makes no cores. */
+/* What ranks tell each other of their machines. Who shares cores with whom: the same
+ * kernel (boot id; in its absence the host name) and affinity masks that overlap.
+ * FABRICHECK_NODE names nodes, it makes no cores. */
 struct cores {
     struct fc_kernel_id kernel;
     cpu_set_t mask;
