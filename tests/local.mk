@@ -163,7 +163,8 @@ tests_double_fabricheck_rdma_SOURCES = \
 	tests/double/rdma_lanes.c tests/double/rdma_main.c tests/double/rdma_worker.c
 tests_double_fabricheck_rdma_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fc_rdma_present,--wrap=fc_transfer_open,--wrap=fc_transfer_connect \
-	-Wl,--wrap=fc_transfer_measure,--wrap=fc_transfer_close
+	-Wl,--wrap=fc_transfer_measure,--wrap=fc_transfer_close \
+	-Wl,--wrap=fc_transfer_events
 FC_SHELL_TESTS = \
 	tests/cli/bench.sh \
 	tests/cli/judge.sh \
