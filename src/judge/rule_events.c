@@ -239,6 +239,28 @@ void fc_rule_worker(const struct fc_case *c)
     }
 }
 
+/* Changes of addresses and of the subnet's manager are part of a fabric's life. */
+void fc_rule_verbs_event(const struct fc_case *c)
+{
+    for (size_t i = 0; i < c->ev->events; i++) {
+        const struct fc_ev_event *e = &c->ev->event[i];
+        struct fc_finding f = {
+            .severity = FC_SEV_WARN,
+            .confidence = FC_CONF_HIGH,
+            .check = c->rule->id,
+            .node = e->node,
+            .rank = -1,
+            .cause = "the link went down, or the card gave up, while it was used",
+            .remedy = "look at the kernel log and at the switch port's log; reseat or "
+                      "swap the cable; drain the node when it comes again",
+            .probe = e->phase[0] ? e->phase : NULL};
+        if (is_kind(e, "verbs", NULL) &&
+            (strstr(e->what, "error") || strstr(e->what, "fatal")))
+            fc_find(c->out, &f, "an RDMA device told of itself: %s",
+                    fc_clip(e->message).s);
+    }
+}
+
 void fc_rule_journal(const struct fc_case *c)
 {
     for (size_t i = 0; i < c->ev->events; i++) {

@@ -155,6 +155,8 @@ static const struct fc_rule rules[] = {
      "on FAIL",
      "growth of each counter in each stage; never totals since boot", INFORMATIVE,
      fc_rule_counters},
+    {"rdma.event", "an RDMA port or device told of an error while it was used: WARN",
+     "verbs events", INFORMATIVE, fc_rule_verbs_event},
     {"config.differs", "nodes differ in what should be equal: WARN",
      "facts that are meant to be equal across nodes", INFORMATIVE, fc_rule_differs},
     {"config.foreign_load", "somebody else uses a node: its speed is not judged",

@@ -79,6 +79,7 @@ void fc_rule_waited(const struct fc_case *c);
 void fc_rule_worker(const struct fc_case *c);
 void fc_rule_journal(const struct fc_case *c);
 /* rule_counters.c: did ports lose or damage anything meanwhile? */
+void fc_rule_verbs_event(const struct fc_case *c);
 void fc_rule_counters(const struct fc_case *c);
 /* rule_config.c: are the nodes set up alike, and ours alone? */
 void fc_rule_differs(const struct fc_case *c);
