@@ -102,6 +102,8 @@ printf 'these are\nno switches\n' >words.txt
 printf 'SwitchName=a Switches=b\n' >spines.conf
 printf 'SwitchName=a Nodes=n0\nSwitchName=b Nodes=n[1-\n' >cut.conf
 ok "no such file" refused "No such file" absent.conf
+"$fabricheck" run --out run --switches absent.conf >out 2>err
+ok "no such file, alone" [ "$?:$(wc -l <err):$(wc -c <out):$(ls -d run 2>/dev/null)" = 2:1:0: ]
 ok "neither of the two" refused "neither a topology.conf .* ibnetdiscover" words.txt
 ok "a program" refused "neither a topology.conf .* ibnetdiscover" "$fabricheck"
 ok "switches without nodes" refused "this topology.conf places no node" spines.conf
