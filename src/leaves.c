@@ -108,6 +108,30 @@ static bool is_type(const json_t *line, const char *type)
     return strcmp(json_string_value(json_object_get(line, "type")), type) == 0;
 }
 
+/* The line as the file has it, in its place; false when memory is short. Lines may
+ * share what is inside them, so that one is changed in a copy of its own. */
+static bool rewrite(json_t **line, const json_t *told)
+{
+    bool run = is_type(*line, "run");
+    if (!run && !is_type(*line, "node"))
+        return true;
+    json_t *copy = json_copy(*line);
+    const char *name = json_string_value(json_object_get(copy, "name"));
+    json_t *value = name ? json_object_get(json_object_get(told, "leaf"), name) : NULL;
+    json_object_del(copy, "switch");
+    bool ok = copy && (!run || json_object_set_new(copy, "switches",
+                                                   json_deep_copy(told)) == 0);
+    if (ok && !run && value)
+        ok = json_object_set(copy, "switch", value) == 0;
+    if (!ok) {
+        json_decref(copy);
+        return false;
+    }
+    json_decref(*line);
+    *line = copy;
+    return true;
+}
+
 enum fc_status fc_leaves_apply(struct fc_journal_text *journal, const char *file,
                                struct fc_error *err)
 {
@@ -122,20 +146,9 @@ enum fc_status fc_leaves_apply(struct fc_journal_text *journal, const char *file
     enum fc_status status =
         node ? ask_file(file, node, nodes, &told, err)
              : fc_fail(err, FC_NOMEM, "out of memory for the journal's nodes");
-    const json_t *leaf = json_object_get(told, "leaf");
-    for (size_t i = 0; status == FC_OK && i < journal->lines; i++) {
-        json_t *line = journal->line[i];
-        const char *name = json_string_value(json_object_get(line, "name"));
-        if (is_type(line, "run"))
-            json_object_set(line, "switches", told);
-        if (!is_type(line, "node"))
-            continue;
-        json_t *value = name ? json_object_get(leaf, name) : NULL;
-        if (value)
-            json_object_set(line, "switch", value);
-        else
-            json_object_del(line, "switch");
-    }
+    for (size_t i = 0; status == FC_OK && i < journal->lines; i++)
+        if (!rewrite(&journal->line[i], told))
+            status = fc_fail(err, FC_NOMEM, "out of memory for the switches");
     json_decref(told);
     free(node);
     return status;
