@@ -229,6 +229,8 @@ static enum fc_status expand_range(struct expansion *x, size_t used, const char 
     }
     if (high < low)
         return refuse(x, "a range ends before it begins");
+    if (high - low >= x->left)
+        return fc_fail(x->err, FC_USAGE, "more than %zu names", x->most);
     for (uint64_t n = low; n <= high && status == FC_OK; n++) {
         char number[32];
         size_t here = used;

