@@ -68,6 +68,7 @@ FC_UNIT = \
 	tests/unit/option_help \
 	tests/unit/path \
 	tests/unit/pairs \
+	tests/unit/pairs_steps \
 	tests/unit/peers \
 	tests/unit/profile \
 	tests/unit/report \
@@ -76,6 +77,7 @@ FC_UNIT = \
 	tests/unit/schedule \
 	tests/unit/stats \
 	tests/unit/suspects \
+	tests/unit/switches \
 	tests/unit/topo \
 	tests/unit/topo_fuzz \
 	tests/unit/training \
@@ -121,6 +123,7 @@ FC_SHELL_TESTS = \
 	tests/mpi/ranks.sh \
 	tests/mpi/rte.sh \
 	tests/mpi/shaped-link.sh \
+	tests/mpi/switches.sh \
 	tests/mpi/training.sh \
 	tests/topo/corpus.sh \
 	tests/topo/own.sh

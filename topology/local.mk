@@ -34,6 +34,10 @@ topology_libtopology_a_SOURCES = \
 	topology/read_sys_nic.c \
 	topology/relate.c \
 	topology/svg_layout.c topology/svg_layout.h \
+	topology/switches.c topology/switches.h \
+	topology/switches_ib.c \
+	topology/switches_parts.h \
+	topology/switches_slurm.c \
 	topology/tier.c topology/tier.h \
 	topology/tree.c topology/tree.h
 FC_LIBS += topology/libtopology.a
