@@ -51,6 +51,7 @@ FC_UNIT = \
 	tests/unit/facts_cgroup \
 	tests/unit/facts_load \
 	tests/unit/facts_read \
+	tests/unit/facts_setup \
 	tests/unit/gemm_check \
 	tests/unit/host_system \
 	tests/unit/hostlist \

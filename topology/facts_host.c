@@ -64,6 +64,8 @@ static bool is_tuning(const char *option)
         "cpufreq.",
         "cpuidle.",
         "hugepages",
+        "hugetlb_cma",
+        "cma=",
         "default_hugepagesz",
         "transparent_hugepage",
         "numa",
@@ -115,6 +117,12 @@ static void set_machine_id(const struct fc_source *source, struct fc_facts *out)
     char text[256], hex[32];
     struct fc_gap gap;
     if (!fc_source_read(source, "/etc/machine-id", text, sizeof text, &gap)) {
+        fc_facts_gap(out, "host.machine_id", &gap);
+        return;
+    }
+    /* Images are shipped with an empty file, or with this word, for the first boot. */
+    if (!text[0] || strcmp(text, "uninitialized") == 0) {
+        fc_gap_set(&gap, "unsupported", "no right helps: /etc/machine-id is not set");
         fc_facts_gap(out, "host.machine_id", &gap);
         return;
     }
@@ -224,12 +232,27 @@ static int count_numa(hwloc_topology_t topology)
     return n;
 }
 
+/* The threads of each core, of cores that have several. */
+static json_t *siblings_json(hwloc_topology_t topology)
+{
+    json_t *list = json_array();
+    hwloc_obj_t core = NULL;
+    while ((core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core))) {
+        char text[256];
+        if (hwloc_bitmap_weight(core->cpuset) < 2)
+            continue;
+        hwloc_bitmap_list_snprintf(text, sizeof text, core->cpuset);
+        json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
 /* hwloc, without its x86 part, which would bind itself to every core in turn. Cores
  * that a control group keeps from us are counted: they are the node's. */
 void fc_facts_topology(const struct fc_source *source, struct fc_facts *out)
 {
     static const char *const keys[] = {"cpu.sockets", "cpu.cores", "cpu.threads",
-                                       "numa.nodes"};
+                                       "numa.nodes", "cpu.siblings"};
     hwloc_topology_t topology;
     struct fc_gap gap;
     if (source->note)
@@ -254,8 +277,9 @@ void fc_facts_topology(const struct fc_source *source, struct fc_facts *out)
         hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU),
         count_numa(topology),
     };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         fc_facts_int(out, keys[i], count[i]);
+    fc_facts_set(out, "cpu.siblings", siblings_json(topology));
     hwloc_topology_destroy(topology);
 }
 
@@ -347,9 +371,11 @@ enum fc_status fc_facts_host(const struct fc_source *source,
 {
     /* Kernel memory first, then firmware, file systems, and drivers of devices last. */
     static void (*const groups[])(const struct fc_source *, struct fc_facts *) = {
-        fc_facts_kernel,   fc_facts_memory, fc_facts_cpu,     fc_facts_cgroup,
-        fc_facts_topology, fc_facts_virt,   fc_facts_space,   fc_facts_rdma,
-        fc_facts_net,      fc_facts_gpu,    fc_facts_picture, fc_facts_privileged,
+        fc_facts_kernel, fc_facts_memory,    fc_facts_pages,      fc_facts_cpu,
+        fc_facts_cgroup, fc_facts_topology,  fc_facts_virt,       fc_facts_space,
+        fc_facts_rdma,   fc_facts_addresses, fc_facts_nccl,       fc_facts_net,
+        fc_facts_gpu,    fc_facts_gpudirect, fc_facts_privileged, fc_facts_picture,
+        fc_facts_verbs,
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         struct fc_facts part;
