@@ -154,8 +154,8 @@ static enum fc_setup_level share_level(const struct fc_case *c, size_t node,
     if (!s.known || s.ranks <= s.cores || s.idle == 0)
         return FC_SETUP_FINE;
     fc_cpuset_print(&s.where, list, sizeof list);
-    snprintf(why->s, sizeof why->s, "%zu ranks on the cores of CPUs %s, %zu cores idle",
-             s.ranks, list, s.idle);
+    snprintf(why->s, sizeof why->s, "%zu ranks on %zu core%s (CPUs %s), %zu idle",
+             s.ranks, s.cores, s.cores > 1 ? "s" : "", list, s.idle);
     return FC_SETUP_WARN;
 }
 

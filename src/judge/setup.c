@@ -135,10 +135,13 @@ static void report_level(const struct fc_case *c, const struct fc_finding *base,
     f.odd = v->node[level];
     f.odds = count;
     f.node = count == 1 ? f.odd[0] : FC_NONE;
-    const char *first = count > 1 ? fc_clip(c->ev->node[f.odd[0]].name).s : "";
-    fc_find(c->out, &f, "%s: %s%s%s%s%s%s", what, fc_hosts(c->ev, f.odd, count).s,
-            why->s[0] ? " (" : "", why->s[0] ? first : "",
-            why->s[0] && count > 1 ? ": " : "", why->s, why->s[0] ? ")" : "");
+    if (count == 1)
+        fc_find(c->out, &f, "%s%s%s", what, why->s[0] ? ": " : "", why->s);
+    else if (why->s[0])
+        fc_find(c->out, &f, "%s: %s (%s: %s)", what, fc_hosts(c->ev, f.odd, count).s,
+                fc_clip(c->ev->node[f.odd[0]].name).s, why->s);
+    else
+        fc_find(c->out, &f, "%s: %s", what, fc_hosts(c->ev, f.odd, count).s);
 }
 
 void fc_setup_report(const struct fc_case *c, const struct fc_finding *base,

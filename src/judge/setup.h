@@ -40,7 +40,8 @@ struct fc_setup_why {
 typedef enum fc_setup_level (*fc_setup_fn)(const struct fc_case *c, size_t node,
                                            struct fc_setup_why *why);
 /* One finding for all nodes of which `is_so` says WARN and one for those of INFO, as
- * `base` and "`what`: n[1-3] (n1: why)"; severity and nodes are set here. */
+ * `base` and "`what`: n[1-3] (n1: why)", of one node "`what`: why"; severity and nodes
+ * are set here. */
 void fc_setup_report(const struct fc_case *c, const struct fc_finding *base,
                      fc_setup_fn is_so, const char *what);
 
