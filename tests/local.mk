@@ -111,6 +111,7 @@ FC_SHELL_TESTS = \
 	tests/cli/bench.sh \
 	tests/cli/judge.sh \
 	tests/cli/luck.sh \
+	tests/cli/setup.sh \
 	tests/cli/usage.sh \
 	tests/fleet/fleet.sh \
 	tests/fleet/fuzz.sh \

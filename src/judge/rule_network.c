@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Does each node have an interface that the others can be reached by? Patterns (of
- * NCCL, Open MPI, UCX) may leave none on a node, or one whose address other machines
- * have, too, as a container engine's bridge has. Without patterns nothing is said of
- * such bridges: every healthy node may have one. */
+ * NCCL, Open MPI, UCX) may leave none on a node, or no NIC, or an interface whose
+ * address other machines have, too, as a container engine's bridge has. Without
+ * patterns nothing is said of such bridges: every healthy node may have one. */
 #include "judge/rules.h"
 #include "judge/setup.h"
 
@@ -12,17 +12,24 @@
 
 /* ---- which interfaces a pattern takes ---- */
 
-/* One of the names of a list "a,b,c" that ends at a blank; `exact`: as a whole. */
-static bool in_list(const char *list, const char *name, bool exact)
+/* One of the names of a list "a,b,c" that ends at a blank; `exact`: as a whole; `ends`:
+ * what ends a name. */
+static bool in_list_until(const char *list, const char *name, bool exact,
+                          const char *ends)
 {
     while (*list && *list != ' ') {
-        size_t n = strcspn(list, ", ");
+        size_t n = strcspn(list, ends);
         if (n > 0 && strncmp(list, name, n) == 0 && (!exact || !name[n]))
             return true;
-        list += n;
+        list += strcspn(list, ", ");
         list += *list == ',';
     }
     return false;
+}
+
+static bool in_list(const char *list, const char *name, bool exact)
+{
+    return in_list_until(list, name, exact, ", ");
 }
 
 /* NCCL_SOCKET_IFNAME: prefixes; "=" names, "^" all others, "^=" both. */
@@ -34,6 +41,18 @@ static bool nccl_takes(const char *pattern, const char *name, const char *addres
     bool exact = *pattern == '=';
     pattern += exact;
     return in_list(pattern, name, exact) != others;
+}
+
+/* NCCL_IB_HCA: the same for devices of verbs, "mlx5_0" or "mlx5_0:1". Leaving one port
+ * out leaves the other. */
+static bool hca_takes(const char *pattern, const char *name, const char *address)
+{
+    (void)address;
+    bool others = *pattern == '^';
+    pattern += others;
+    bool exact = *pattern == '=';
+    pattern += exact;
+    return in_list_until(pattern, name, exact, others ? ", " : ":, ") != others;
 }
 
 static bool read_ipv4(const char *text, size_t length, uint32_t *out)
@@ -95,6 +114,7 @@ static const struct pattern patterns[] = {
     {"NCCL_SOCKET_IFNAME", NULL, nccl_takes},
     {"OMPI_MCA_btl_tcp_if_include", "env.mpi", ompi_takes},
     {"UCX_NET_DEVICES", "env.ucx", ucx_takes},
+    {"NCCL_IB_HCA", NULL, hca_takes},
 };
 
 /* The pattern's value in the first rank's environment; NULL: it is not set. */
@@ -118,22 +138,25 @@ static const char *value_of(const struct fc_evidence *ev, size_t node,
 
 /* ---- none is left ---- */
 
-static bool takes_verbs(const struct fc_evidence *ev, size_t node, const char *value)
+static bool takes_verbs(const struct fc_evidence *ev, size_t node,
+                        const struct pattern *pattern, const char *value)
 {
     const json_t *ports = fc_setup_array(ev, node, "topo.ports");
     for (size_t i = 0; i < json_array_size(ports); i++) {
         const json_t *port = json_array_get(ports, i);
+        const char *nic = fc_setup_member(port, "nic");
         char name[96];
-        snprintf(name, sizeof name, "%.63s:%lld", fc_setup_member(port, "nic"),
+        snprintf(name, sizeof name, "%.63s:%lld", nic,
                  (long long)fc_ev_int(port, "port", 0, 255, 1));
-        if (in_list(value, name, true))
+        if (pattern->takes == hca_takes ? hca_takes(value, nic, "")
+                                        : in_list(value, name, true))
             return true;
     }
-    return false;
+    return pattern->takes == hca_takes && !fc_setup_has_verbs(ev, node);
 }
 
-static bool takes_any(const struct fc_evidence *ev, size_t node, const json_t *list,
-                      const struct pattern *pattern, const char *value)
+static bool takes_any(const json_t *list, const struct pattern *pattern,
+                      const char *value)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
@@ -141,7 +164,16 @@ static bool takes_any(const struct fc_evidence *ev, size_t node, const json_t *l
                            fc_setup_member(one, "address")))
             return true;
     }
-    return pattern->takes == ucx_takes && takes_verbs(ev, node, value);
+    return false;
+}
+
+/* Interfaces with addresses for all but NCCL_IB_HCA, verbs devices for UCX, too. */
+static bool is_served(const struct fc_evidence *ev, size_t node, const json_t *list,
+                      const struct pattern *pattern, const char *value)
+{
+    bool verbs = pattern->takes == ucx_takes || pattern->takes == hca_takes;
+    return (pattern->takes != hca_takes && takes_any(list, pattern, value)) ||
+           (verbs && takes_verbs(ev, node, pattern, value));
 }
 
 /* Of one machine that speaks to itself; loopback is not among the addresses. */
@@ -157,7 +189,7 @@ static enum fc_setup_level interface_level(const struct fc_case *c, size_t node,
     for (size_t i = 0; list && i < sizeof patterns / sizeof *patterns; i++) {
         const char *value = value_of(c->ev, node, &patterns[i]);
         if (!value || !*value || *value == ' ' || names_loopback(&patterns[i], value) ||
-            takes_any(c->ev, node, list, &patterns[i], value))
+            is_served(c->ev, node, list, &patterns[i], value))
             continue;
         snprintf(why->s, sizeof why->s, "%s=%.*s", patterns[i].variable,
                  (int)(strcspn(value, " ") < 80 ? strcspn(value, " ") : 80), value);
@@ -169,12 +201,12 @@ static enum fc_setup_level interface_level(const struct fc_case *c, size_t node,
 void fc_rule_setup_interface(const struct fc_case *c)
 {
     struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
-    f.cause = "interfaces have other names there, or the one that is meant has no "
-              "address or is down";
-    f.remedy = "look at `ip address` there; name interfaces by a prefix that all nodes "
-               "have, or by subnet";
+    f.cause = "interfaces or NICs have other names there, or the one that is meant has "
+              "no address or is down";
+    f.remedy = "look at `ip address` and `ibv_devices` there; name interfaces by a "
+               "prefix that all nodes have, or by subnet";
     fc_setup_report(c, &f, interface_level,
-                    "a pattern for interfaces leaves none that has an address");
+                    "a pattern leaves no interface that has an address, or no NIC");
 }
 
 /* ---- an address that others have ---- */
@@ -199,6 +231,7 @@ static const char *chosen_by(const char *const *value, const json_t *one)
 {
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         if (value[i] && *value[i] && *value[i] != ' ' &&
+            patterns[i].takes != hca_takes &&
             patterns[i].takes(value[i], fc_setup_member(one, "name"),
                               fc_setup_member(one, "address")))
             return patterns[i].variable;
