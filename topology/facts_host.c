@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <xxhash.h>
 
 /* Processors' flags alone take 2 KiB; only the first processor's lines are used. */
@@ -130,6 +131,24 @@ static void set_machine_id(const struct fc_source *source, struct fc_facts *out)
     fc_facts_text(out, "host.machine_id", hex);
 }
 
+/* Of one kernel the same everywhere, whatever /proc is laid over it. */
+static void set_boot_time(const struct fc_source *source, struct fc_facts *out)
+{
+    struct timespec now, up;
+    struct fc_gap gap;
+    if (source->root[0]) {
+        fc_gap_set(&gap, "unsupported",
+                   "no right helps: a clock is the kernel's, not in files");
+        fc_facts_gap(out, "host.boot_time", &gap);
+    } else if (clock_gettime(CLOCK_REALTIME, &now) != 0 ||
+               clock_gettime(CLOCK_BOOTTIME, &up) != 0) {
+        fc_gap_set(&gap, "error", "no right helps: clock_gettime: %s", strerror(errno));
+        fc_facts_gap(out, "host.boot_time", &gap);
+    } else {
+        fc_facts_int(out, "host.boot_time", (int64_t)(now.tv_sec - up.tv_sec));
+    }
+}
+
 static void set_os_name(const struct fc_source *source, struct fc_facts *out)
 {
     char text[8192], name[256];
@@ -150,6 +169,7 @@ void fc_facts_kernel(const struct fc_source *source, struct fc_facts *out)
     struct fc_gap gap;
     fc_facts_file(out, "host.name", source, "/proc/sys/kernel/hostname");
     fc_facts_file(out, "host.boot_id", source, "/proc/sys/kernel/random/boot_id");
+    set_boot_time(source, out);
     set_machine_id(source, out);
     set_os_name(source, out);
     fc_facts_file(out, "kernel.release", source, "/proc/sys/kernel/osrelease");

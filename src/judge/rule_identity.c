@@ -3,21 +3,25 @@
  * host's name and its boot agree, others go by the name alone; ranks that are taken for
  * neighbours and are not crash, and those that are and see no common /dev/shm do, too.
  *
- * Several nodes of one kernel (one boot, one build, one command line) are a lab, or
- * containers beside each other: nothing is said of them. */
+ * Several nodes of one kernel (one boot at one time, one build, one command line) are a
+ * lab, or containers beside each other: nothing is said of them. */
 #include "judge/nodefacts.h"
 #include "judge/rules.h"
 #include "judge/setup.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ENOUGH = 3 }; /* that many nodes that are all alike are made from one image */
+/* One kernel's boot is one moment, give or take how nodes read it. */
+static const double moment_s = 5;
 
 struct identity {
     const char *same;  /* what two nodes should not share, */
     const char *other; /* when they differ in this */
+    double time;       /* or by more than moment_s in this; NaN: not told */
     size_t node;
 };
 
@@ -50,7 +54,18 @@ static void report_twins(const struct fc_case *c, const struct fc_finding *base,
     free(odd);
 }
 
-/* Groups of nodes that share `same` and differ in `other`. */
+static bool is_one_time(const struct identity *id, size_t count)
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(id[i].time)) {
+            low = fmin(low, id[i].time);
+            high = fmax(high, id[i].time);
+        }
+    return !(high - low > moment_s);
+}
+
+/* Groups of nodes that share `same` and differ otherwise. */
 static void find_twins(const struct fc_case *c, const struct fc_finding *base,
                        struct identity *id, size_t count, bool image, const char *what)
 {
@@ -58,7 +73,8 @@ static void find_twins(const struct fc_case *c, const struct fc_finding *base,
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && strcmp(id[i].same, id[end].same) == 0;)
             end++;
-        if (strcmp(id[i].other, id[end - 1].other) != 0)
+        if (strcmp(id[i].other, id[end - 1].other) != 0 ||
+            !is_one_time(id + i, end - i))
             report_twins(c, base, id + i, end - i, image, what);
     }
 }
@@ -87,8 +103,9 @@ static void check_names(const struct fc_case *c, struct identity *id)
     struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     size_t count = 0;
     for (size_t i = 0; i < c->ev->nodes; i++) {
-        id[count] = (struct identity){fc_setup_text(c->ev, i, "host.name"),
-                                      fc_setup_text(c->ev, i, "host.boot_id"), i};
+        id[count] =
+            (struct identity){fc_setup_text(c->ev, i, "host.name"),
+                              fc_setup_text(c->ev, i, "host.boot_id"), (double)NAN, i};
         count += id[count].same[0] && id[count].other[0];
     }
     f.cause = "containers or images that all have one name; ranks of two machines are "
@@ -104,13 +121,15 @@ static void check_boots(const struct fc_case *c, struct identity *id)
     for (size_t i = 0; i < c->ev->nodes; i++) {
         const char *kernel = kernel_of(c->ev, i);
         id[count] =
-            (struct identity){fc_setup_text(c->ev, i, "host.boot_id"), kernel, i};
+            (struct identity){fc_setup_text(c->ev, i, "host.boot_id"), kernel,
+                              fc_nodefact_number(c->ev, i, "host.boot_time"), i};
         count += id[count].same[0] && kernel;
     }
-    f.cause = "virtual machines that were started from one snapshot; libraries that "
-              "tell hosts apart by it take them for one";
+    f.cause = "virtual machines that were started from one snapshot, or a sandbox that "
+              "says the same everywhere; libraries tell hosts apart by it";
     f.remedy = "boot them instead of restoring them, or set NCCL_HOSTID on each node";
-    find_twins(c, &f, id, count, false, "unlike kernels say that they are of the boot");
+    find_twins(c, &f, id, count, false,
+               "several kernels say that they are of the boot");
 }
 
 /* A container's file is its image's, and says nothing of the machine. */
@@ -119,8 +138,9 @@ static void check_machines(const struct fc_case *c, struct identity *id)
     struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     size_t count = 0;
     for (size_t i = 0; i < c->ev->nodes; i++) {
-        id[count] = (struct identity){fc_setup_text(c->ev, i, "host.machine_id"),
-                                      fc_setup_text(c->ev, i, "host.boot_id"), i};
+        id[count] =
+            (struct identity){fc_setup_text(c->ev, i, "host.machine_id"),
+                              fc_setup_text(c->ev, i, "host.boot_id"), (double)NAN, i};
         count += id[count].same[0] && id[count].other[0] && !is_contained(c->ev, i);
     }
     f.cause = "machines that were cloned from one image with its /etc/machine-id";
