@@ -65,43 +65,6 @@ static ssize_t read_config(const struct fc_source *source, const char *bdf,
     return n;
 }
 
-static void set_acs(const struct fc_source *source, struct fc_facts *out)
-{
-    static const char folder[] = "/sys/bus/pci/devices";
-    struct fc_names names;
-    struct fc_gap gap;
-    unsigned char config[CONFIG_BYTES];
-    size_t short_ones = 0, bridges = 0;
-    json_t *list = json_array();
-    if (!fc_source_list(source, folder, &names, &gap)) {
-        json_decref(list);
-        fc_facts_gap(out, "root.acs", &gap);
-        return;
-    }
-    for (size_t i = 0; i < names.count; i++) {
-        int64_t class;
-        char path[128];
-        snprintf(path, sizeof path, "%s/%s/class", folder, names.name[i]);
-        if (!fc_source_int(source, path, &class, &gap) || class >> 8 != 0x0604)
-            continue;
-        bridges++;
-        ssize_t n = read_config(source, names.name[i], config, &gap);
-        int control = n > 0 ? fc_acs_control(config, (size_t)n) : -2;
-        short_ones += control == -2;
-        if (control >= 0)
-            json_array_append_new(list, json_pack("{s:s, s:i}", "bdf", names.name[i],
-                                                  "control", control));
-    }
-    fc_names_free(&names);
-    if (bridges > 0 && short_ones == bridges) {
-        json_decref(list);
-        fc_gap_set(&gap, "EACCES", "root, to read configurations beyond 64 bytes");
-        fc_facts_gap(out, "root.acs", &gap);
-        return;
-    }
-    fc_facts_set(out, "root.acs", list);
-}
-
 /* The control word of a function's PCI Express capability; -1 and -2 as above. */
 int fc_pcie_control(const unsigned char *config, size_t bytes)
 {
@@ -168,6 +131,43 @@ static void set_relaxed(const struct fc_source *source, struct fc_facts *out)
     fc_facts_set(out, "root.relaxed", list);
 }
 
+static void set_acs(const struct fc_source *source, struct fc_facts *out)
+{
+    static const char folder[] = "/sys/bus/pci/devices";
+    struct fc_names names;
+    struct fc_gap gap;
+    unsigned char config[CONFIG_BYTES];
+    size_t short_ones = 0, bridges = 0;
+    json_t *list = json_array();
+    if (!fc_source_list(source, folder, &names, &gap)) {
+        json_decref(list);
+        fc_facts_gap(out, "root.acs", &gap);
+        return;
+    }
+    for (size_t i = 0; i < names.count; i++) {
+        int64_t class;
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s/class", folder, names.name[i]);
+        if (!fc_source_int(source, path, &class, &gap) || class >> 8 != 0x0604)
+            continue;
+        bridges++;
+        ssize_t n = read_config(source, names.name[i], config, &gap);
+        int control = n > 0 ? fc_acs_control(config, (size_t)n) : -2;
+        short_ones += control == -2;
+        if (control >= 0)
+            json_array_append_new(list, json_pack("{s:s, s:i}", "bdf", names.name[i],
+                                                  "control", control));
+    }
+    fc_names_free(&names);
+    if (bridges > 0 && short_ones == bridges) {
+        json_decref(list);
+        fc_gap_set(&gap, "EACCES", "root, to read configurations beyond 64 bytes");
+        fc_facts_gap(out, "root.acs", &gap);
+        return;
+    }
+    fc_facts_set(out, "root.acs", list);
+}
+
 /* "NVRM: Xid (PCI:0000:4f:00): 79, pid=..." of the kernel's log, the newest last. */
 static void set_xids(const struct fc_source *source, struct fc_facts *out)
 {
@@ -202,8 +202,8 @@ static void set_xids(const struct fc_source *source, struct fc_facts *out)
 
 void fc_facts_root(const struct fc_source *source, struct fc_facts *out)
 {
-    set_acs(source, out);
     set_relaxed(source, out);
+    set_acs(source, out);
     set_xids(source, out);
     fc_facts_file(out, "dmi.serial", source, "/sys/class/dmi/id/product_serial");
 }
