@@ -159,7 +159,7 @@ static enum fc_setup_level share_level(const struct fc_case *c, size_t node,
     return FC_SETUP_WARN;
 }
 
-void fc_rule_setup_shared_cores(const struct fc_case *c)
+void fc_rule_setup_sharing(const struct fc_case *c)
 {
     struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "several launchers or jobs that each bind from the first core on, or a "
@@ -211,7 +211,7 @@ static enum fc_setup_level few_level(const struct fc_case *c, size_t node,
     return FC_SETUP_WARN;
 }
 
-void fc_rule_setup_few_cores(const struct fc_case *c)
+void fc_rule_setup_cores(const struct fc_case *c)
 {
     struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "a launcher that gives a task one core unless told otherwise (Slurm's "
@@ -293,7 +293,7 @@ static enum fc_setup_level far_level(const struct fc_case *c, size_t node,
     return found ? FC_SETUP_WARN : FC_SETUP_FINE;
 }
 
-void fc_rule_setup_far_cores(const struct fc_case *c)
+void fc_rule_setup_far(const struct fc_case *c)
 {
     struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "a binding by number of rank, not by the place of GPUs; all that these "

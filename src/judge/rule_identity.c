@@ -182,7 +182,7 @@ static enum fc_setup_level shm_level(const struct fc_case *c, size_t node,
     return FC_SETUP_FINE;
 }
 
-void fc_rule_setup_shm_apart(const struct fc_case *c)
+void fc_rule_setup_ipc(const struct fc_case *c)
 {
     struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
     f.cause = "a container for each rank, with a /dev/shm of its own";

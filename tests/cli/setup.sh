@@ -64,7 +64,7 @@ ok "loopback is meant for one machine" says loopback
 two_ranks() { # LIST PATTERN…: two ranks on those CPUs
     local list=$1 found
     shift
-    found=$(findings "cpus-$list" mpirun_n 2 taskset -c "$list" | grep shared_cores)
+    found=$(findings "cpus-$list" mpirun_n 2 taskset -c "$list" | grep setup.sharing)
     matches "$found" "$@"
 }
 mapfile -t cpus < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
@@ -72,7 +72,7 @@ mapfile -t cpus < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
 if [ "${#cpus[@]}" -lt 2 ] || [ "$(lscpu -p=core | grep -v '#' | sort -u | wc -l)" -lt 2 ]; then
     skip "ranks that share a core" "one core"
 else
-    ok "two ranks on one CPU of several" two_ranks "${cpus[0]}" 'warn setup.shared_cores '
+    ok "two ranks on one CPU of several" two_ranks "${cpus[0]}" 'warn setup.sharing '
     ok "two ranks on all of them" two_ranks "$(IFS=,; echo "${cpus[*]}")"
 fi
 done_testing
