@@ -149,7 +149,7 @@ static const struct fc_rule rules[] = {
     {"setup.hca", "NCCL_IB_HCA takes more devices than it seems to: WARN",
      "environments of ranks and names of verbs devices", INFORMATIVE,
      fc_rule_setup_hca},
-    {"setup.interface", "a pattern for interfaces leaves none on a node: WARN",
+    {"setup.interface", "a pattern leaves no interface, or no NIC, on a node: WARN",
      "patterns in environments and files of ranks, and addresses of nodes", INFORMATIVE,
      fc_rule_setup_interface},
     {"setup.address", "a pattern takes an address that several machines have: WARN",
