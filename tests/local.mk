@@ -51,6 +51,7 @@ FC_UNIT = \
 	tests/unit/facts_cgroup \
 	tests/unit/facts_load \
 	tests/unit/facts_read \
+	tests/unit/facts_setup \
 	tests/unit/gemm_check \
 	tests/unit/host_system \
 	tests/unit/hostlist \
@@ -114,6 +115,7 @@ FC_SHELL_TESTS = \
 	tests/cli/bench.sh \
 	tests/cli/judge.sh \
 	tests/cli/luck.sh \
+	tests/cli/setup.sh \
 	tests/cli/usage.sh \
 	tests/fleet/fleet.sh \
 	tests/fleet/fuzz.sh \
