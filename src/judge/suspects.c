@@ -4,7 +4,7 @@
  * ones, each as long as it was measured once only. Of pairs also how: as few at the
  * same time as a retest has room for, so that load on shared links cannot be the
  * reason, with partners that are well and, first, with the far end of a link that is
- * itself suspect. */
+ * itself suspect. Who has met none but those to blame is measured with others. */
 #include "judge/evidence.h"
 #include "judge/expectation.h"
 #include "judge/judge.h"
@@ -130,6 +130,36 @@ static void suspect_member(const struct fc_arena *a, uint32_t member, uint32_t o
                                        .other = far == node ? FC_NONE : far};
 }
 
+static bool is_blamed(const struct fc_arena *a, const struct fc_blame *blame,
+                      uint32_t member)
+{
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->culprit[i].kind != FC_CULPRIT_LINK &&
+            fc_culprit_has(a, &blame->culprit[i], member))
+            return true;
+    return false;
+}
+
+/* Members of whom nobody saw a good link, since all that they met are to blame
+ * themselves: they may be as ill as those. False when memory is short. */
+static bool accuse_hidden(const struct fc_arena *a, const struct fc_blame *blame,
+                          int why, struct suspect *out, size_t *count)
+{
+    size_t *bad = calloc(2 * a->members + 1, sizeof *bad), *of = bad + a->members;
+    for (size_t i = 0; bad && i < a->links; i++) {
+        const struct fc_link *l = &a->link[i];
+        of[l->from] += !l->skip;
+        of[l->to] += !l->skip;
+        bad[l->from] += l->bad;
+        bad[l->to] += l->bad;
+    }
+    for (uint32_t m = 0; bad && m < a->members; m++)
+        if (of[m] > 2 && bad[m] == of[m] && !is_blamed(a, blame, m))
+            suspect_member(a, m, m, why, out, count);
+    free(bad);
+    return bad != NULL;
+}
+
 /* Those to blame for bad links, a part of them all at most; `out` has room for two a
  * link and four a member, which is of four parts at most. False when memory is
  * short. */
@@ -152,8 +182,10 @@ static bool accuse(const struct fc_arena *a, int why, struct suspect *out,
             if (fc_culprit_has(a, k, m))
                 suspect_member(a, m, m, why, out, count);
     }
+    bool ok = blame.count == 0 || blame.culprit[0].kind == FC_CULPRIT_ALL ||
+              accuse_hidden(a, &blame, why, out, count);
     fc_blame_close(&blame);
-    return true;
+    return ok;
 }
 
 static bool collect_pairs(const struct fc_evidence *ev,

@@ -68,7 +68,7 @@ ok "all links below their limit" blamed 1 FAIL --nodes 64 \
     --fault shortfall:percent=50,metric=pair.bw
 ok "a third of the nodes" blamed 1 FAIL --nodes 64 --fault nic:percent=20,count=20
 ok "many of a large fleet, which the retest measures far more often than the others" \
-    blamed 1 FAIL --nodes 1024 --fault nic:percent=10,count=75
+    blamed 2 FAIL --nodes 1024 --fault nic:percent=10,count=75
 ok "a metric that is missing" blamed 2 INCONCLUSIVE --nodes 64 --fault missing
 ok "wrong results" blamed 2 FAIL --nodes 64 --fault wrong
 ok "a NIC that corrupts what it sends" blamed 2 FAIL --nodes 64 --fault corrupt
