@@ -11,7 +11,6 @@ collectives_libcollectives_a_SOURCES = \
 	collectives/pairs_plan.c collectives/pairs_plan.h \
 	collectives/pairs_rank.c collectives/pairs_rank.h \
 	collectives/pairs_report.c collectives/pairs_report.h \
-	collectives/pairs_steps.c collectives/pairs_steps.h \
 	collectives/parts_mpi.h collectives/types_mpi.c \
 	collectives/path.c collectives/path.h \
 	collectives/plan.c collectives/plan.h \

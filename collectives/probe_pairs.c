@@ -13,16 +13,16 @@
  * changed on the way (the receiver, the sender and the first wrong byte are named).
  * Limit: the link rate of the slower member, where the counters prove that the bytes
  * crossed it. A retest takes three times as long a pair. It measures each suspect with
- * the nodes that were chosen for it, few pairs or one at a time (collectives/
- * pairs_steps.h), so that load on shared links is not the reason; of one node's ranks,
+ * the nodes that were chosen for it, few pairs or one at a time (core/
+ * pair_steps.h), so that load on shared links is not the reason; of one node's ranks,
  * where nothing is shared that could be avoided, all pairs with a suspect in them.
  */
 #include "collectives/probe_pairs.h"
 
 #include "collectives/pairs_rank.h"
 #include "collectives/pairs_report.h"
-#include "collectives/pairs_steps.h"
 #include "core/clock.h"
+#include "core/pair_steps.h"
 #include "core/rng.h"
 
 #include <stdio.h>
@@ -31,9 +31,9 @@
 
 struct state {
     struct fc_pairs_rank rank;
-    bool *active;    /* [members] to be measured: in a retest the suspects */
-    uint32_t *order; /* [schedule.rounds] of a retest */
-    struct fc_pairs_steps steps; /* of a retest whose pairs were chosen */
+    bool *active;               /* [members] to be measured: in a retest the suspects */
+    uint32_t *order;            /* [schedule.rounds] of a retest */
+    struct fc_pair_steps steps; /* of a retest whose pairs were chosen */
     struct fc_pair_entry mine[FC_PAIRS_BLOCK_MAX];
 };
 
@@ -84,7 +84,7 @@ static void teardown(struct fc_run *run, void *state)
     if (!s)
         return;
     fc_pairs_rank_close(&s->rank);
-    fc_pairs_steps_close(&s->steps);
+    fc_pair_steps_close(&s->steps);
     free(s->order);
     free(s->active);
     free(s);
@@ -165,7 +165,7 @@ static int64_t partner_in(const struct walk *w, uint32_t round)
     const struct state *s = w->state;
     uint32_t me = (uint32_t)s->rank.me;
     if (w->focus->pairs)
-        return fc_pairs_steps_partner(&s->steps, round, me);
+        return fc_pair_steps_partner(&s->steps, round, me);
     int64_t peer = fc_schedule_partner(&s->rank.schedule, round, me);
     return peer >= 0 && (s->active[me] || s->active[peer]) ? peer : -1;
 }
@@ -270,7 +270,7 @@ static enum fc_status probe_run(struct fc_run *run, void *state,
     bool all = false;
     enum fc_status status = FC_OK;
     if (focus->pairs) {
-        status = fc_pairs_steps_open(focus, s->rank.members, &s->steps, err);
+        status = fc_pair_steps_open(focus, s->rank.members, &s->steps, err);
         w.plan.start = 0;
         w.plan.rounds = w.plan.all = s->steps.steps;
     }

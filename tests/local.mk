@@ -70,7 +70,7 @@ FC_UNIT = \
 	tests/unit/option_help \
 	tests/unit/path \
 	tests/unit/pairs \
-	tests/unit/pairs_steps \
+	tests/unit/pair_steps \
 	tests/unit/peers \
 	tests/unit/profile \
 	tests/unit/rdma_choose \

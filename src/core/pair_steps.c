@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "collectives/pairs_steps.h"
+#include "core/pair_steps.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static size_t list_once(const struct fc_focus *focus, struct waiting *out)
 /* Moves what fits into the step behind `done` pairs; how many are left. busy[member]:
  * the last step it is in, from 1. */
 static size_t fill_step(struct waiting *wait, size_t left, uint32_t *busy,
-                        struct fc_pairs_steps *out, uint32_t done)
+                        struct fc_pair_steps *out, uint32_t done)
 {
     size_t kept = 0;
     uint32_t step = out->steps + 1;
@@ -75,14 +75,14 @@ static size_t fill_step(struct waiting *wait, size_t left, uint32_t *busy,
     return kept;
 }
 
-enum fc_status fc_pairs_steps_open(const struct fc_focus *focus, uint32_t members,
-                                   struct fc_pairs_steps *out, struct fc_error *err)
+enum fc_status fc_pair_steps_open(const struct fc_focus *focus, uint32_t members,
+                                  struct fc_pair_steps *out, struct fc_error *err)
 {
     struct waiting *wait = malloc((focus->pairs + 1) * sizeof *wait);
     uint32_t *busy = calloc(members + 1, sizeof *busy);
     *out =
-        (struct fc_pairs_steps){.start = calloc(focus->pairs + 2, sizeof *out->start),
-                                .pair = malloc((focus->pairs + 1) * sizeof *out->pair)};
+        (struct fc_pair_steps){.start = calloc(focus->pairs + 2, sizeof *out->start),
+                               .pair = malloc((focus->pairs + 1) * sizeof *out->pair)};
     bool ok = wait && busy && out->start && out->pair;
     size_t left = ok ? list_once(focus, wait) : 0;
     while (left)
@@ -92,15 +92,15 @@ enum fc_status fc_pairs_steps_open(const struct fc_focus *focus, uint32_t member
     return ok ? FC_OK : fc_fail(err, FC_NOMEM, "out of memory for the order of pairs");
 }
 
-void fc_pairs_steps_close(struct fc_pairs_steps *steps)
+void fc_pair_steps_close(struct fc_pair_steps *steps)
 {
     free(steps->start);
     free(steps->pair);
-    *steps = (struct fc_pairs_steps){0};
+    *steps = (struct fc_pair_steps){0};
 }
 
-int64_t fc_pairs_steps_partner(const struct fc_pairs_steps *steps, uint32_t step,
-                               uint32_t member)
+int64_t fc_pair_steps_partner(const struct fc_pair_steps *steps, uint32_t step,
+                              uint32_t member)
 {
     if (step >= steps->steps)
         return -1;

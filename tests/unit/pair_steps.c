@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The steps of a retest whose pairs were chosen, and how they are chosen from the
  * judge's suspects. */
-#include "collectives/pairs_steps.h"
+#include "core/pair_steps.h"
 #include "core/rng.h"
 #include "focus.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* "a-b a-b|a-b" of the steps. */
-static void as_text(const struct fc_pairs_steps *steps, char *out, size_t bytes)
+static void as_text(const struct fc_pair_steps *steps, char *out, size_t bytes)
 {
     size_t used = 0;
     out[0] = '\0';
@@ -49,28 +49,28 @@ static void known_orders(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fc_focus focus = {
             .attempt = 2, .pair = cases[i].pair, .pairs = cases[i].pairs};
-        struct fc_pairs_steps steps;
+        struct fc_pair_steps steps;
         struct fc_error err;
         char text[128];
-        assert_int_equal(fc_pairs_steps_open(&focus, 6, &steps, &err), FC_OK);
+        assert_int_equal(fc_pair_steps_open(&focus, 6, &steps, &err), FC_OK);
         as_text(&steps, text, sizeof text);
         assert_string_equal(text, cases[i].want);
-        fc_pairs_steps_close(&steps);
+        fc_pair_steps_close(&steps);
     }
 }
 
 /* Checks one step; `seen` counts each pair. */
-static void check_step(const struct fc_pairs_steps *steps, uint32_t step,
+static void check_step(const struct fc_pair_steps *steps, uint32_t step,
                        uint32_t members, const int *limit, int *seen)
 {
     uint32_t pairs = steps->start[step + 1] - steps->start[step], met = 0;
     assert_true(pairs > 0);
     for (uint32_t m = 0; m < members; m++) {
-        int64_t peer = fc_pairs_steps_partner(steps, step, m);
+        int64_t peer = fc_pair_steps_partner(steps, step, m);
         if (peer < 0)
             continue;
         met++;
-        assert_int_equal(fc_pairs_steps_partner(steps, step, (uint32_t)peer), m);
+        assert_int_equal(fc_pair_steps_partner(steps, step, (uint32_t)peer), m);
         if ((int64_t)m < peer) {
             size_t at = (size_t)m * members + (size_t)peer;
             seen[at]++;
@@ -90,7 +90,7 @@ static void any_order_keeps_what_was_asked(void **state)
         struct fc_focus_pair pair[MOST];
         int limit[MEMBERS * MEMBERS] = {0}, seen[MEMBERS * MEMBERS] = {0};
         struct fc_focus focus = {.attempt = 2, .pair = pair};
-        struct fc_pairs_steps steps;
+        struct fc_pair_steps steps;
         struct fc_error err;
         focus.pairs = fc_rng_below(&rng, MOST) + 1;
         for (size_t i = 0; i < focus.pairs; i++) {
@@ -101,13 +101,13 @@ static void any_order_keeps_what_was_asked(void **state)
             int at = a < b ? a * MEMBERS + b : b * MEMBERS + a;
             limit[at] = limit[at] ? limit[at] : n; /* the first word on it counts */
         }
-        assert_int_equal(fc_pairs_steps_open(&focus, MEMBERS, &steps, &err), FC_OK);
+        assert_int_equal(fc_pair_steps_open(&focus, MEMBERS, &steps, &err), FC_OK);
         for (uint32_t s = 0; s < steps.steps; s++)
             check_step(&steps, s, MEMBERS, limit, seen);
         for (size_t at = 0; at < MEMBERS * MEMBERS; at++)
             assert_int_equal(seen[at], limit[at] > 0);
-        assert_int_equal(fc_pairs_steps_partner(&steps, steps.steps, 0), -1);
-        fc_pairs_steps_close(&steps);
+        assert_int_equal(fc_pair_steps_partner(&steps, steps.steps, 0), -1);
+        fc_pair_steps_close(&steps);
     }
 }
 
