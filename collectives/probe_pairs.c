@@ -12,13 +12,17 @@
  * slow), one direction that is slow, a pair of nodes that cannot talk, data that is
  * changed on the way (the receiver, the sender and the first wrong byte are named).
  * Limit: the link rate of the slower member, where the counters prove that the bytes
- * crossed it. A retest measures only pairs with a suspect in them, three times as long.
+ * crossed it. A retest takes three times as long a pair. It measures each suspect with
+ * the nodes that were chosen for it, few pairs or one at a time (core/
+ * pair_steps.h), so that load on shared links is not the reason; of one node's ranks,
+ * where nothing is shared that could be avoided, all pairs with a suspect in them.
  */
 #include "collectives/probe_pairs.h"
 
 #include "collectives/pairs_rank.h"
 #include "collectives/pairs_report.h"
 #include "core/clock.h"
+#include "core/pair_steps.h"
 #include "core/rng.h"
 
 #include <stdio.h>
@@ -27,8 +31,9 @@
 
 struct state {
     struct fc_pairs_rank rank;
-    bool *active;    /* [members] to be measured: in a retest the suspects */
-    uint32_t *order; /* [schedule.rounds] of a retest */
+    bool *active;               /* [members] to be measured: in a retest the suspects */
+    uint32_t *order;            /* [schedule.rounds] of a retest */
+    struct fc_pair_steps steps; /* of a retest whose pairs were chosen */
     struct fc_pair_entry mine[FC_PAIRS_BLOCK_MAX];
 };
 
@@ -79,6 +84,7 @@ static void teardown(struct fc_run *run, void *state)
     if (!s)
         return;
     fc_pairs_rank_close(&s->rank);
+    fc_pair_steps_close(&s->steps);
     free(s->order);
     free(s->active);
     free(s);
@@ -153,15 +159,41 @@ static void measure_pair(struct walk *w, uint32_t round, int64_t peer,
 
 /* --- the walk --- */
 
-static void walk_round(struct walk *w, uint32_t i, struct fc_pair_entry *out)
+/* The member that this one is to be measured with in the round; -1: none. */
+static int64_t partner_in(const struct walk *w, uint32_t round)
 {
     const struct state *s = w->state;
+    uint32_t me = (uint32_t)s->rank.me;
+    if (w->focus->pairs)
+        return fc_pair_steps_partner(&s->steps, round, me);
+    int64_t peer = fc_schedule_partner(&s->rank.schedule, round, me);
+    return peer >= 0 && (s->active[me] || s->active[peer]) ? peer : -1;
+}
+
+static void walk_round(struct walk *w, uint32_t i, struct fc_pair_entry *out)
+{
     uint32_t round = fc_pairs_plan_round(&w->plan, i);
-    int64_t peer = fc_schedule_partner(&s->rank.schedule, round, (uint32_t)s->rank.me);
+    int64_t peer = partner_in(w, round);
     memset(out, 0, sizeof *out);
     out->peer = -1;
-    if (peer >= 0 && (s->active[s->rank.me] || s->active[peer]))
+    if (peer >= 0)
         measure_pair(w, round, peer, out);
+}
+
+/* Chosen pairs wait for each other, so that no more of them are at work than each
+ * allows. */
+static enum fc_status walk_block(struct walk *w, uint32_t done, uint32_t n,
+                                 struct fc_error *err)
+{
+    struct state *s = w->state;
+    enum fc_status status = FC_OK;
+    for (uint32_t i = 0; i < n && status == FC_OK; i++) {
+        if (i > 0 && w->focus->pairs)
+            status = fc_rte_barrier(w->run->rte, "pairs before", err);
+        if (s->rank.me >= 0 && status == FC_OK)
+            walk_round(w, done + i, &s->mine[i]);
+    }
+    return status;
 }
 
 static enum fc_status walk(struct walk *w, struct fc_error *err)
@@ -174,8 +206,9 @@ static enum fc_status walk(struct walk *w, struct fc_error *err)
     enum fc_status status = FC_OK;
     while (n && status == FC_OK) {
         uint64_t start = fc_now_ns();
-        for (uint32_t i = 0; s->rank.me >= 0 && i < n; i++)
-            walk_round(w, done + i, &s->mine[i]);
+        status = walk_block(w, done, n, err);
+        if (status != FC_OK)
+            return status;
         took_spent[0] = (int64_t)(fc_now_ns() - start);
         took_spent[1] = (int64_t)(fc_now_ns() - begin);
         /* All know how long the slowest took: all choose the same next block. */
@@ -213,6 +246,18 @@ static enum fc_status choose_active(const struct walk *w, bool *out_all,
     return status;
 }
 
+/* All pairs that have a suspect, in the order that tells most soonest. */
+static enum fc_status order_all(struct walk *w, bool *out_all, struct fc_error *err)
+{
+    struct state *s = w->state;
+    enum fc_status status = choose_active(w, out_all, err);
+    if (status != FC_OK || *out_all)
+        return status;
+    status = fc_pairs_plan_order(&w->plan, &s->rank.schedule, s->active, s->order, err);
+    w->plan.order = s->order;
+    return fc_rte_agree(w->run->rte, "order of pairs", status, err);
+}
+
 static enum fc_status probe_run(struct fc_run *run, void *state,
                                 const struct fc_focus *focus, struct fc_error *err)
 {
@@ -223,17 +268,18 @@ static enum fc_status probe_run(struct fc_run *run, void *state,
                      .plan =
                          fc_pairs_plan(run->settings, s->rank.members, focus->attempt)};
     bool all = false;
-    enum fc_status status = fc_pairs_report_open(
-        &w.report, run, &w.plan, focus->attempt, s->rank.members, s->rank.rank_of, err);
-    status = fc_rte_agree(run->rte, "pairs", status, err);
-    if (status == FC_OK)
-        status = choose_active(&w, &all, err);
-    if (status == FC_OK && !all) {
-        status =
-            fc_pairs_plan_order(&w.plan, &s->rank.schedule, s->active, s->order, err);
-        w.plan.order = s->order;
-        status = fc_rte_agree(run->rte, "order of pairs", status, err);
+    enum fc_status status = FC_OK;
+    if (focus->pairs) {
+        status = fc_pair_steps_open(focus, s->rank.members, &s->steps, err);
+        w.plan.start = 0;
+        w.plan.rounds = w.plan.all = s->steps.steps;
     }
+    if (status == FC_OK)
+        status = fc_pairs_report_open(&w.report, run, &w.plan, focus->attempt,
+                                      s->rank.members, s->rank.rank_of, err);
+    status = fc_rte_agree(run->rte, "pairs", status, err);
+    if (status == FC_OK && !focus->pairs)
+        status = order_all(&w, &all, err);
     if (status == FC_OK)
         status = walk(&w, err);
     /* Some pairs measured again are no new word on all of them. */

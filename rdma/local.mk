@@ -8,6 +8,7 @@ rdma_librdma_a_SOURCES = \
 	rdma/seats.c rdma/seats.h \
 	rdma/step.c rdma/step.h \
 	rdma/step_counters.c rdma/step_counters.h \
+	rdma/step_events.c rdma/step_events.h \
 	rdma/choose.c rdma/choose.h \
 	rdma/choose_gid.c \
 	rdma/choose_wish.c \

@@ -16,6 +16,7 @@
 #include "rdma/probe_rdma.h"
 
 #include "core/clock.h"
+#include "core/pair_steps.h"
 #include "core/rng.h"
 #include "core/schedule.h"
 #include "rdma/report.h"
@@ -31,7 +32,8 @@ struct state {
     struct fc_rdma_match *match; /* [slots] */
     struct fc_rdma_entry *entry; /* [slots] */
     struct fc_rdma_size_entry *size_entry;
-    bool *active; /* [nodes]; in a retest the suspects */
+    bool *active;               /* [nodes]; in a retest the suspects */
+    struct fc_pair_steps steps; /* of a retest whose pairs were chosen */
 };
 
 struct walk {
@@ -99,6 +101,7 @@ static void teardown(struct fc_run *run, void *state)
         return;
     fc_rdma_seats_close(&s->seats);
     fc_schedule_close(&s->schedule);
+    fc_pair_steps_close(&s->steps);
     free(s->match);
     free(s->entry);
     free(s->size_entry);
@@ -113,13 +116,25 @@ static bool is_used(const struct fc_rdma_seats *seats, int node, int rail)
     return fc_rdma_seat(seats, node, rail)->used != 0;
 }
 
-/* Nodes meet; rail r of the lower one meets rail r + shift of the other. */
-static struct fc_rdma_match match_nodes(const struct state *s, const struct fc_rte *rte,
-                                        uint32_t round, int rail, int shift)
+/* The node that this one is to be measured with in the round; -1: none. */
+static int64_t partner_in(const struct walk *w, uint32_t round, uint32_t node)
 {
+    const struct state *s = w->state;
+    if (w->focus->pairs)
+        return fc_pair_steps_partner(&s->steps, round, node);
+    int64_t peer = fc_schedule_partner(&s->schedule, round, node);
+    return peer >= 0 && (s->active[node] || s->active[peer]) ? peer : -1;
+}
+
+/* Nodes meet; rail r of the lower one meets rail r + shift of the other. */
+static struct fc_rdma_match match_nodes(const struct walk *w, uint32_t round, int rail,
+                                        int shift)
+{
+    const struct state *s = w->state;
+    const struct fc_rte *rte = w->run->rte;
     struct fc_rdma_match m = {.peer_node = -1, .peer_rail = -1};
-    int64_t peer = fc_schedule_partner(&s->schedule, round, (uint32_t)rte->node);
-    if (peer < 0 || (!s->active[rte->node] && !s->active[peer]))
+    int64_t peer = partner_in(w, round, (uint32_t)rte->node);
+    if (peer < 0)
         return m;
     int rails = s->seats.rails;
     bool first = rte->node < (int)peer;
@@ -146,7 +161,7 @@ static void match_all(const struct walk *w, uint32_t round, int shift)
         int rail = s->seats.own[slot].rail;
         s->match[slot] = (struct fc_rdma_match){.peer_node = -1, .peer_rail = -1};
         if (rail >= 0)
-            s->match[slot] = rte->nodes > 1 ? match_nodes(s, rte, round, rail, shift)
+            s->match[slot] = rte->nodes > 1 ? match_nodes(w, round, rail, shift)
                                             : match_rails(s, round, rail);
     }
 }
@@ -176,19 +191,14 @@ static enum fc_status walk_step(struct walk *w, uint32_t round, int shift, bool 
     return status == FC_OK ? fc_phase_commit(w->run, "RDMA step", err) : status;
 }
 
-/* True when two nodes that meet in the round are to be measured; equal on all ranks. */
+/* True when two nodes meet in the round; equal on all ranks. */
 static bool has_work(const struct walk *w, uint32_t round)
 {
-    const struct state *s = w->state;
     const struct fc_rte *rte = w->run->rte;
-    if (rte->nodes == 1)
-        return true;
-    for (uint32_t n = 0; n < (uint32_t)rte->nodes; n++) {
-        int64_t peer = fc_schedule_partner(&s->schedule, round, n);
-        if (peer >= 0 && (s->active[n] || s->active[peer]))
-            return true;
-    }
-    return false;
+    bool any = rte->nodes == 1;
+    for (uint32_t n = 0; n < (uint32_t)rte->nodes && !any; n++)
+        any = partner_in(w, round, n) >= 0;
+    return any;
 }
 
 static enum fc_status walk(struct walk *w, struct fc_error *err)
@@ -238,8 +248,14 @@ static enum fc_status probe_run(struct fc_run *run, void *state,
                      .effort =
                          fc_rdma_effort(run->settings, members_of(run, s->seats.rails),
                                         focus->attempt)};
-    enum fc_status status =
-        fc_rdma_report_open(&s->seats, &w.effort, focus->attempt, &w.report, err);
+    enum fc_status status = FC_OK;
+    if (focus->pairs) {
+        status = fc_pair_steps_open(focus, (uint32_t)run->rte->nodes, &s->steps, err);
+        w.effort.rounds = w.effort.all = s->steps.steps;
+    }
+    if (status == FC_OK)
+        status =
+            fc_rdma_report_open(&s->seats, &w.effort, focus->attempt, &w.report, err);
     status = fc_rte_agree(run->rte, "rdma", status, err);
     if (status == FC_OK)
         status = choose_active(&w, err);

@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "rdma/step_counters.h"
+#include "rdma/step_events.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -471,6 +472,8 @@ enum fc_status fc_rdma_step_run(struct fc_rdma_step *step, struct fc_error *err)
         if (status == FC_OK && step->seats->worker)
             keep_worse(&w, fc_rdma_counters_take(step, w.answer, w.link, w.moved, &met),
                        &met);
+        if (w.transfer.worker)
+            keep_worse(&w, fc_rdma_events_take(step->seats, &w.transfer, &met), &met);
         close_lanes(&w);
         if (status == FC_OK && w.noted != FC_OK) {
             status = w.noted;

@@ -34,13 +34,12 @@ static const struct fc_option table[] = {
 
 static void print_help(void)
 {
-    printf(
-        "usage: fabricheck facts [options]\n\n"
-        "Writes what only root can read (ACS control words, Xids of the kernel's "
-        "log, the\n"
-        "serial number), for a prolog. `run` takes it from the default file when root "
-        "owns\n"
-        "it and it is of this boot.\n\n");
+    printf("usage: fabricheck facts [options]\n\n"
+           "Writes what only root can read (ACS and PCI Express control words, Xids of "
+           "the\n"
+           "kernel's log, the serial number), for a prolog. `run` takes it from the "
+           "default\n"
+           "file when root owns it and it is of this boot.\n\n");
     fc_options_help(table, stdout);
 }
 

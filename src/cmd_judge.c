@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 struct judge_options {
-    char *profile;
+    char *profile, *switches;
     bool json;
 };
 
@@ -26,6 +26,12 @@ static const struct fc_option table[] = {
      .offset = offsetof(struct judge_options, profile),
      .arg = "FILE",
      .help = "expectations to judge by, instead of those the run had"},
+    {.name = "switches",
+     .type = FC_OPT_STRING,
+     .offset = offsetof(struct judge_options, switches),
+     .arg = "FILE",
+     .help = "which leaf switch each node hangs on (topology.conf or the output of "
+             "ibnetdiscover), instead of what the run knew"},
     {.name = "json",
      .type = FC_OPT_FLAG,
      .offset = offsetof(struct judge_options, json),
@@ -47,7 +53,7 @@ static enum fc_status judge(const struct judge_options *o, const struct fc_words
                             int *out_exit, struct fc_error *err)
 {
     json_t *report = NULL;
-    enum fc_status status = fc_rejudge(runs, o->profile, &report, err);
+    enum fc_status status = fc_rejudge(runs, o->profile, o->switches, &report, err);
     if (status == FC_OK)
         status =
             fc_renderer_find(o->json ? "json" : "text")->render(report, stdout, err);

@@ -75,7 +75,7 @@ static enum fc_status report(const struct report_options *o,
     if (o->output && access(o->output, F_OK) == 0)
         return fc_fail(err, FC_USAGE, "-o: '%.300s' exists and is not overwritten",
                        o->output);
-    enum fc_status status = fc_rejudge(runs, NULL, &json, err);
+    enum fc_status status = fc_rejudge(runs, NULL, NULL, &json, err);
     if (status == FC_OK && o->output)
         status = render_file(o, json, err);
     else if (status == FC_OK)

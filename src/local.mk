@@ -22,6 +22,8 @@ src_libcli_a_SOURCES = \
 	src/cmd_worker.c \
 	src/commands.h \
 	src/finish.c src/finish.h \
+	src/focus.c src/focus.h \
+	src/leaves.c src/leaves.h \
 	src/load.c src/load.h \
 	src/probes.c src/probes.h \
 	src/rejudge.c src/rejudge.h \

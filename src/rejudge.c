@@ -5,6 +5,7 @@
 #include "judge/judge.h"
 #include "judge/merge.h"
 #include "judge/profile.h"
+#include "leaves.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,8 @@ static enum fc_status read_all(const struct fc_words *runs, struct fc_journal_te
 }
 
 enum fc_status fc_rejudge(const struct fc_words *runs, const char *profile_path,
-                          json_t **out_report, struct fc_error *err)
+                          const char *switches, json_t **out_report,
+                          struct fc_error *err)
 {
     struct fc_journal_text text = {0};
     json_t *profile = NULL;
@@ -57,6 +59,8 @@ enum fc_status fc_rejudge(const struct fc_words *runs, const char *profile_path,
         status = fc_rejudge_profile(profile_path, &profile, err);
     if (status == FC_OK)
         status = read_all(runs, &text, err);
+    if (status == FC_OK && switches)
+        status = fc_leaves_apply(&text, switches, err);
     if (status == FC_OK) {
         status = fc_judge(&text, profile, out_report, err);
         if (status != FC_OK)

@@ -11,10 +11,12 @@
 
 #include <jansson.h>
 
-/* Reads and merges the runs, judges them by `profile` (a file; NULL: the run's own).
+/* Reads and merges the runs, judges them by `profile` (a file; NULL: the run's own) and
+ * with the leaf switches of `switches` (a file; NULL: those the run knew).
  * *out_report is a new reference. */
 enum fc_status fc_rejudge(const struct fc_words *runs, const char *profile,
-                          json_t **out_report, struct fc_error *err) FC_MUST_USE;
+                          const char *switches, json_t **out_report,
+                          struct fc_error *err) FC_MUST_USE;
 
 /* The profile file, or the built-in one for NULL; the text names "--profile". */
 enum fc_status fc_rejudge_profile(const char *path, json_t **out,

@@ -120,6 +120,13 @@ const struct fc_option fc_run_option_table[] = {
      .in_profile = true,
      .help = "what carries fabricheck's own agreements: tcp, MPI's choice, or tcp only "
              "when there are GPUs or HCAs (auto)"},
+    {.name = "switches",
+     .type = FC_OPT_STRING,
+     .offset = FIELD(switches),
+     .arg = "FILE",
+     .in_profile = true,
+     .help = "which leaf switch each node hangs on: Slurm's topology.conf or what "
+             "ibnetdiscover prints (default: what Slurm tells the tasks)"},
     {.name = "json",
      .type = FC_OPT_FLAG,
      .offset = FIELD(json),

@@ -7,7 +7,7 @@
 #include "core/run.h"
 
 struct fc_run_options {
-    char *level, *device, *control, *out, *profile;
+    char *level, *device, *control, *out, *profile, *switches;
     char *pairs; /* "full" or a number; NULL: as the level says */
     struct fc_words probes, skip, labels;
     int64_t expect_nodes, expect_gpus; /* 0: nothing expected */

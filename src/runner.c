@@ -7,7 +7,9 @@
 #include "core/log.h"
 #include "core/record.h"
 #include "core/units.h"
+#include "focus.h"
 #include "judge/judge.h"
+#include "leaves.h"
 #include "load.h"
 #include "probes.h"
 
@@ -78,6 +80,9 @@ static json_t *run_json(const struct fc_session *s)
     json_object_set_new(o, "simulated", json_boolean(s->backends->simulated));
     json_object_set_new(o, "seed", json_integer((json_int_t)s->run.seed));
     json_object_set(o, "control", s->control);
+    json_t *switches = fc_leaves_line(&s->run);
+    if (switches)
+        json_object_set_new(o, "switches", switches);
     return o;
 }
 
@@ -133,6 +138,9 @@ static enum fc_status write_nodes(struct fc_session *s, struct fc_error *err)
                 json_array_append_new(ranks, json_integer(r));
         json_object_set_new(o, "name", json_string(rte->node_name[node]));
         json_object_set_new(o, "ranks", ranks);
+        json_t *leaf = fc_run_switch(&s->run, node);
+        if (leaf)
+            json_object_set(o, "switch", leaf);
         status = write_line(s, "node", o, err);
     }
     return status;
@@ -293,21 +301,6 @@ static enum fc_status find_suspects(struct fc_session *s, const struct fc_probe 
     return status;
 }
 
-static bool is_suspect(const struct fc_run *run, const json_t *suspects)
-{
-    size_t i;
-    json_t *suspect;
-    json_array_foreach(suspects, i, suspect)
-    {
-        const json_t *rank = json_object_get(suspect, "rank");
-        const char *node = json_string_value(json_object_get(suspect, "node"));
-        if (json_is_integer(rank) ? json_integer_value(rank) == run->rte->rank
-                                  : !node || strcmp(node, fc_run_node(run)) == 0)
-            return true;
-    }
-    return false;
-}
-
 static enum fc_status retest(struct fc_session *s, const struct fc_probe *probe,
                              struct fc_error *err)
 {
@@ -315,12 +308,17 @@ static enum fc_status retest(struct fc_session *s, const struct fc_probe *probe,
     enum fc_status status = find_suspects(s, probe, &suspects, err);
     if (status != FC_OK || !suspects)
         return status;
-    struct fc_focus focus = {.attempt = 2, .mine = is_suspect(&s->run, suspects)};
+    struct fc_focus focus;
     if (s->run.journal)
         fc_log(FC_LOG_NORMAL, "%zu suspects are measured again",
                json_array_size(suspects));
+    status = fc_focus_open(&s->run, suspects, 2, &focus, err);
     json_decref(suspects);
-    return run_phase(s, probe, &focus, err);
+    status = fc_rte_agree(s->run.rte, "what to measure again", status, err);
+    if (status == FC_OK)
+        status = run_phase(s, probe, &focus, err);
+    fc_focus_close(&focus);
+    return status;
 }
 
 enum fc_status fc_runner_probes(struct fc_session *s, struct fc_error *err)

@@ -10,6 +10,7 @@
 #include "core/worker.h"
 #include "device/device.h"
 #include "judge/profile.h"
+#include "leaves.h"
 #include "load.h"
 #include "rdma/seats.h"
 
@@ -133,8 +134,9 @@ static enum fc_status open_journal(struct fc_session *s, struct fc_error *err)
     return status;
 }
 
-/* What ranks tell each other of their machines. Who shares cores with whom: the same kernel (boot id; in its absence the host name)
- * and affinity masks that overlap. FABRICHECK_NODE names nodes, it makes no cores. */
+/* What ranks tell each other of their machines. Who shares cores with whom: the same
+ * kernel (boot id; in its absence the host name) and affinity masks that overlap.
+ * FABRICHECK_NODE names nodes, it makes no cores. */
 struct cores {
     struct fc_kernel_id kernel;
     cpu_set_t mask;
@@ -272,6 +274,8 @@ enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err)
     if (status == FC_OK)
         status = open_profile(s, err);
     if (status == FC_OK)
+        status = fc_leaves_find(&s->run, s->options->switches, err);
+    if (status == FC_OK)
         status = open_journal(s, err);
     if (status == FC_OK)
         status = open_device(s, err);
@@ -323,6 +327,7 @@ void fc_session_close(struct fc_session *s)
     fc_spawner_close(run->spawner);
     json_decref(s->control);
     json_decref(s->profile);
+    json_decref(run->switches);
     memset(run, 0, sizeof *run);
     s->control = s->profile = NULL;
 }

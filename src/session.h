@@ -24,9 +24,9 @@ struct fc_session {
     char dir[4096];  /* the run's folder, on every rank */
 };
 
-/* Starts the spawner, the watchdog and MPI, reads the profile, makes the folder and
- * opens the device and the communicators. On failure everything is closed again; the
- * status is the same on all ranks. Collective: yes. */
+/* Starts the spawner, the watchdog and MPI, reads the profile and who hangs on which
+ * leaf switch, makes the folder and opens the device and the communicators. On failure
+ * everything is closed again; the status is the same on all ranks. Collective: yes. */
 enum fc_status fc_session_open(struct fc_session *s, struct fc_error *err) FC_MUST_USE;
 
 /* The same for a bench: no profile, no folder, no journal; nothing is written, also

@@ -51,6 +51,7 @@ FC_UNIT = \
 	tests/unit/facts_cgroup \
 	tests/unit/facts_load \
 	tests/unit/facts_read \
+	tests/unit/facts_setup \
 	tests/unit/gemm_check \
 	tests/unit/host_system \
 	tests/unit/hostlist \
@@ -69,6 +70,7 @@ FC_UNIT = \
 	tests/unit/option_help \
 	tests/unit/path \
 	tests/unit/pairs \
+	tests/unit/pair_steps \
 	tests/unit/peers \
 	tests/unit/profile \
 	tests/unit/rdma_choose \
@@ -82,6 +84,7 @@ FC_UNIT = \
 	tests/unit/schedule \
 	tests/unit/stats \
 	tests/unit/suspects \
+	tests/unit/switches \
 	tests/unit/topo \
 	tests/unit/topo_fuzz \
 	tests/unit/training \
@@ -163,11 +166,13 @@ tests_double_fabricheck_rdma_SOURCES = \
 	tests/double/rdma_lanes.c tests/double/rdma_main.c tests/double/rdma_worker.c
 tests_double_fabricheck_rdma_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=fc_rdma_present,--wrap=fc_transfer_open,--wrap=fc_transfer_connect \
-	-Wl,--wrap=fc_transfer_measure,--wrap=fc_transfer_close
+	-Wl,--wrap=fc_transfer_measure,--wrap=fc_transfer_close \
+	-Wl,--wrap=fc_transfer_events
 FC_SHELL_TESTS = \
 	tests/cli/bench.sh \
 	tests/cli/judge.sh \
 	tests/cli/luck.sh \
+	tests/cli/setup.sh \
 	tests/cli/usage.sh \
 	tests/fleet/fleet.sh \
 	tests/fleet/fuzz.sh \
@@ -179,6 +184,7 @@ FC_SHELL_TESTS = \
 	tests/mpi/rdma.sh \
 	tests/mpi/rte.sh \
 	tests/mpi/shaped-link.sh \
+	tests/mpi/switches.sh \
 	tests/mpi/training.sh \
 	tests/topo/corpus.sh \
 	tests/topo/own.sh

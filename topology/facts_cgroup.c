@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What the control group allows: CPU time and memory.
+/* What the control group allows: CPU time, memory, CPUs.
  *
  * The limit in force is the lowest from the process's own group up to the top. Version
  * 2 has one tree, version 1 one for each controller; both may be mounted. Inside a
@@ -147,6 +147,46 @@ static void set_limit(const struct fc_source *source, struct fc_facts *out,
     }
 }
 
+/* The file of the group, or of the nearest group above it that has one. */
+static bool nearest_list(const struct fc_source *source, const char *top,
+                         const char *group, const char *file, char *out, size_t bytes)
+{
+    char folder[GROUP_BYTES], path[2 * GROUP_BYTES];
+    struct fc_gap gap;
+    int n = snprintf(folder, sizeof folder, "%s%s", top, group);
+    while (n >= 0 && (size_t)n < sizeof folder) {
+        snprintf(path, sizeof path, "%s/%s", folder, file);
+        if (fc_source_read(source, path, out, bytes, &gap) && out[0])
+            return true;
+        char *slash = strrchr(folder, '/');
+        if (strlen(folder) <= strlen(top) || !slash)
+            return false;
+        *slash = '\0';
+    }
+    return false;
+}
+
+/* Where no controller limits CPUs, all that are online are allowed. */
+static void set_cpuset(const struct fc_source *source, struct fc_facts *out,
+                       const char *table)
+{
+    char group[GROUP_BYTES], list[4096];
+    struct fc_gap gap;
+    bool found = group_path(table, "", group, sizeof group) &&
+                 nearest_list(source, "/sys/fs/cgroup", group, "cpuset.cpus.effective",
+                              list, sizeof list);
+    if (!found && group_path(table, "cpuset", group, sizeof group))
+        found = nearest_list(source, "/sys/fs/cgroup/cpuset", group,
+                             "cpuset.effective_cpus", list, sizeof list) ||
+                nearest_list(source, "/sys/fs/cgroup/cpuset", group, "cpuset.cpus",
+                             list, sizeof list);
+    if (found || fc_source_read(source, "/sys/devices/system/cpu/online", list,
+                                sizeof list, &gap))
+        fc_facts_text(out, "cgroup.cpuset", list);
+    else
+        fc_facts_gap(out, "cgroup.cpuset", &gap);
+}
+
 void fc_facts_cgroup(const struct fc_source *source, struct fc_facts *out)
 {
     static const struct limit limits[] = {
@@ -172,4 +212,8 @@ void fc_facts_cgroup(const struct fc_source *source, struct fc_facts *out)
         else
             fc_facts_gap(out, limits[i].key, &gap);
     }
+    if (read)
+        set_cpuset(source, out, table);
+    else
+        fc_facts_gap(out, "cgroup.cpuset", &gap);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <xxhash.h>
 
 /* Processors' flags alone take 2 KiB; only the first processor's lines are used. */
@@ -64,6 +65,8 @@ static bool is_tuning(const char *option)
         "cpufreq.",
         "cpuidle.",
         "hugepages",
+        "hugetlb_cma",
+        "cma=",
         "default_hugepagesz",
         "transparent_hugepage",
         "numa",
@@ -118,8 +121,32 @@ static void set_machine_id(const struct fc_source *source, struct fc_facts *out)
         fc_facts_gap(out, "host.machine_id", &gap);
         return;
     }
+    /* Images are shipped with an empty file, or with this word, for the first boot. */
+    if (!text[0] || strcmp(text, "uninitialized") == 0) {
+        fc_gap_set(&gap, "unsupported", "no right helps: /etc/machine-id is not set");
+        fc_facts_gap(out, "host.machine_id", &gap);
+        return;
+    }
     snprintf(hex, sizeof hex, "%016" PRIx64, (uint64_t)XXH64(text, strlen(text), 0));
     fc_facts_text(out, "host.machine_id", hex);
+}
+
+/* Of one kernel the same everywhere, whatever /proc is laid over it. */
+static void set_boot_time(const struct fc_source *source, struct fc_facts *out)
+{
+    struct timespec now, up;
+    struct fc_gap gap;
+    if (source->root[0]) {
+        fc_gap_set(&gap, "unsupported",
+                   "no right helps: a clock is the kernel's, not in files");
+        fc_facts_gap(out, "host.boot_time", &gap);
+    } else if (clock_gettime(CLOCK_REALTIME, &now) != 0 ||
+               clock_gettime(CLOCK_BOOTTIME, &up) != 0) {
+        fc_gap_set(&gap, "error", "no right helps: clock_gettime: %s", strerror(errno));
+        fc_facts_gap(out, "host.boot_time", &gap);
+    } else {
+        fc_facts_int(out, "host.boot_time", (int64_t)(now.tv_sec - up.tv_sec));
+    }
 }
 
 static void set_os_name(const struct fc_source *source, struct fc_facts *out)
@@ -142,6 +169,7 @@ void fc_facts_kernel(const struct fc_source *source, struct fc_facts *out)
     struct fc_gap gap;
     fc_facts_file(out, "host.name", source, "/proc/sys/kernel/hostname");
     fc_facts_file(out, "host.boot_id", source, "/proc/sys/kernel/random/boot_id");
+    set_boot_time(source, out);
     set_machine_id(source, out);
     set_os_name(source, out);
     fc_facts_file(out, "kernel.release", source, "/proc/sys/kernel/osrelease");
@@ -224,12 +252,27 @@ static int count_numa(hwloc_topology_t topology)
     return n;
 }
 
+/* The threads of each core, of cores that have several. */
+static json_t *siblings_json(hwloc_topology_t topology)
+{
+    json_t *list = json_array();
+    hwloc_obj_t core = NULL;
+    while ((core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core))) {
+        char text[256];
+        if (hwloc_bitmap_weight(core->cpuset) < 2)
+            continue;
+        hwloc_bitmap_list_snprintf(text, sizeof text, core->cpuset);
+        json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
 /* hwloc, without its x86 part, which would bind itself to every core in turn. Cores
  * that a control group keeps from us are counted: they are the node's. */
 void fc_facts_topology(const struct fc_source *source, struct fc_facts *out)
 {
     static const char *const keys[] = {"cpu.sockets", "cpu.cores", "cpu.threads",
-                                       "numa.nodes"};
+                                       "numa.nodes", "cpu.siblings"};
     hwloc_topology_t topology;
     struct fc_gap gap;
     if (source->note)
@@ -254,8 +297,9 @@ void fc_facts_topology(const struct fc_source *source, struct fc_facts *out)
         hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU),
         count_numa(topology),
     };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         fc_facts_int(out, keys[i], count[i]);
+    fc_facts_set(out, "cpu.siblings", siblings_json(topology));
     hwloc_topology_destroy(topology);
 }
 
@@ -347,9 +391,11 @@ enum fc_status fc_facts_host(const struct fc_source *source,
 {
     /* Kernel memory first, then firmware, file systems, and drivers of devices last. */
     static void (*const groups[])(const struct fc_source *, struct fc_facts *) = {
-        fc_facts_kernel,   fc_facts_memory, fc_facts_cpu,     fc_facts_cgroup,
-        fc_facts_topology, fc_facts_virt,   fc_facts_space,   fc_facts_rdma,
-        fc_facts_net,      fc_facts_gpu,    fc_facts_picture, fc_facts_privileged,
+        fc_facts_kernel, fc_facts_memory,    fc_facts_pages,      fc_facts_cpu,
+        fc_facts_cgroup, fc_facts_topology,  fc_facts_virt,       fc_facts_space,
+        fc_facts_rdma,   fc_facts_addresses, fc_facts_nccl,       fc_facts_net,
+        fc_facts_gpu,    fc_facts_gpudirect, fc_facts_privileged, fc_facts_picture,
+        fc_facts_verbs,
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         struct fc_facts part;

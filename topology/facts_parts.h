@@ -18,6 +18,19 @@ void fc_facts_space(const struct fc_source *source, struct fc_facts *out);
 void fc_facts_virt(const struct fc_source *source, struct fc_facts *out);
 /* facts_cgroup.c: cgroup. */
 void fc_facts_cgroup(const struct fc_source *source, struct fc_facts *out);
+/* facts_pages.c: huge pages, contiguous memory. */
+void fc_facts_pages(const struct fc_source *source, struct fc_facts *out);
+/* facts_verbs.c: what programs need of RDMA devices. */
+void fc_facts_verbs(const struct fc_source *source, struct fc_facts *out);
+/* facts_gpudirect.c: what RDMA devices need of GPUs. */
+void fc_facts_gpudirect(const struct fc_source *source, struct fc_facts *out);
+/* facts_nccl.c: NCCL's files of variables. */
+void fc_facts_nccl(const struct fc_source *source, struct fc_facts *out);
+/* facts_addresses.c: interfaces' addresses. */
+void fc_facts_addresses(const struct fc_source *source, struct fc_facts *out);
+struct ifaddrs;
+/* The fact's value, of a list as getifaddrs gives it; NULL: out of memory. */
+json_t *fc_addresses_json(const struct ifaddrs *list);
 
 /* facts_io.c: gpu, rdma, net. */
 void fc_facts_gpu(const struct fc_source *source, struct fc_facts *out);

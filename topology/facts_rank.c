@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -103,6 +105,24 @@ static void set_cgroup(const struct fc_source *source, struct fc_facts *out)
     fc_facts_text(out, "rank.cgroup", longest);
 }
 
+/* Ranks of one node that see unlike ones are in containers apart. */
+static void set_shm(const struct fc_source *source, struct fc_facts *out)
+{
+    static const char path[] = "/dev/shm";
+    char full[4096], text[64];
+    struct stat st;
+    struct fc_gap gap;
+    if (!fc_source_path(source, path, full, sizeof full, &gap)) {
+        fc_facts_gap(out, "rank.shm", &gap);
+    } else if (stat(full, &st) != 0) {
+        fc_gap_errno(&gap, source, path, errno);
+        fc_facts_gap(out, "rank.shm", &gap);
+    } else {
+        snprintf(text, sizeof text, "%u:%u", major(st.st_dev), minor(st.st_dev));
+        fc_facts_text(out, "rank.shm", text);
+    }
+}
+
 static void set_scheduling(const struct fc_source *source, struct fc_facts *out)
 {
     static const char *const names[] = {
@@ -119,6 +139,7 @@ static void set_scheduling(const struct fc_source *source, struct fc_facts *out)
     fc_facts_int(out, "rank.nice", errno ? 0 : nice);
     fc_facts_int(out, "rank.pid", getpid());
     set_cgroup(source, out);
+    set_shm(source, out);
 }
 
 static bool has_prefix(const char *text, const char *const *prefixes)

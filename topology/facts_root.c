@@ -65,6 +65,72 @@ static ssize_t read_config(const struct fc_source *source, const char *bdf,
     return n;
 }
 
+/* The control word of a function's PCI Express capability; -1 and -2 as above. */
+int fc_pcie_control(const unsigned char *config, size_t bytes)
+{
+    const unsigned has_list = 0x10, pci_express = 0x10;
+    if (bytes < 64)
+        return -2;
+    if (!(config[6] & has_list))
+        return -1;
+    size_t at = config[0x34] & ~3u;
+    for (int i = 0; i < MAX_CAPABILITIES && at >= 0x40; i++) {
+        if (at + 10 > bytes)
+            return bytes <= 64 ? -2 : -1;
+        if (config[at] == pci_express)
+            return (int)word16(config + at + 8);
+        at = config[at + 1] & ~3u;
+    }
+    return -1;
+}
+
+/* Class: 02 network, 03 display, 12 accelerator. */
+static bool may_relax(int64_t class)
+{
+    return class >> 16 == 0x02 || class >> 16 == 0x03 || class >> 16 == 0x12;
+}
+
+/* Whether firmware lets a function relax the order of its writes. What a card makes of
+ * it (mlx5's PCI_WR_ORDERING) is in the card, for its maker's tools alone. */
+static void set_relaxed(const struct fc_source *source, struct fc_facts *out)
+{
+    static const char folder[] = "/sys/bus/pci/devices";
+    const int relaxed = 0x10;
+    struct fc_names names;
+    struct fc_gap gap;
+    unsigned char config[CONFIG_BYTES];
+    size_t short_ones = 0, asked = 0;
+    if (!fc_source_list(source, folder, &names, &gap)) {
+        fc_facts_gap(out, "root.relaxed", &gap);
+        return;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < names.count; i++) {
+        int64_t class;
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s/class", folder, names.name[i]);
+        if (!fc_source_int(source, path, &class, &gap) || !may_relax(class))
+            continue;
+        asked++;
+        ssize_t n = read_config(source, names.name[i], config, &gap);
+        int control = n > 0 ? fc_pcie_control(config, (size_t)n) : -2;
+        short_ones += control == -2;
+        if (control >= 0)
+            json_array_append_new(list, json_pack("{s:s, s:b}", "bdf", names.name[i],
+                                                  "relaxed", control & relaxed));
+    }
+    fc_names_free(&names);
+    if (asked > 0 && short_ones == asked) {
+        json_decref(list);
+        fc_gap_set(&gap, "EACCES",
+                   "root, to read configurations beyond 64 bytes; verified writes to "
+                   "GPU memory show what the order does");
+        fc_facts_gap(out, "root.relaxed", &gap);
+        return;
+    }
+    fc_facts_set(out, "root.relaxed", list);
+}
+
 static void set_acs(const struct fc_source *source, struct fc_facts *out)
 {
     static const char folder[] = "/sys/bus/pci/devices";
@@ -136,6 +202,7 @@ static void set_xids(const struct fc_source *source, struct fc_facts *out)
 
 void fc_facts_root(const struct fc_source *source, struct fc_facts *out)
 {
+    set_relaxed(source, out);
     set_acs(source, out);
     set_xids(source, out);
     fc_facts_file(out, "dmi.serial", source, "/sys/class/dmi/id/product_serial");
@@ -199,7 +266,8 @@ static json_t *load_file(const struct fc_source *source, const char *path,
 
 void fc_facts_privileged(const struct fc_source *source, struct fc_facts *out)
 {
-    static const char *const keys[] = {"root.acs", "root.xids", "root.age_s"};
+    static const char *const keys[] = {"root.acs", "root.relaxed", "root.xids",
+                                       "root.age_s"};
     struct fc_gap gap;
     const char *key;
     json_t *value;

@@ -15,7 +15,12 @@
  * root. Collective: no. */
 int fc_acs_control(const unsigned char *config, size_t bytes);
 
-/* Adds root.acs, root.xids and dmi.serial, or their gaps. Collective: no. */
+/* The control word of its PCI Express capability (bit 4: it may relax the order of
+ * writes); -1 and -2 as above. Collective: no. */
+int fc_pcie_control(const unsigned char *config, size_t bytes);
+
+/* Adds root.acs, root.relaxed, root.xids and dmi.serial, or their gaps. Collective:
+ * no. */
 void fc_facts_root(const struct fc_source *source, struct fc_facts *out);
 
 /* The file's object {schema, boot_id, time, epoch_s, facts, unreadable}: a new

@@ -112,6 +112,43 @@ static json_t *near_json(const struct fc_topo *topo)
     return list;
 }
 
+/* The CPUs of the package that a function hangs on, or where that is not known those of
+ * its NUMA node; NULL: neither is. */
+static const struct fc_cpuset *cpus_of(const struct fc_topo *topo, int pci)
+{
+    const struct fc_topo_pci *p = &topo->pci[pci];
+    if (p->package >= 0)
+        return &topo->package[p->package].cpus;
+    return p->numa >= 0 ? &topo->numa[p->numa].cpus : NULL;
+}
+
+static void add_local(const struct fc_topo *topo, json_t *list, const char *what,
+                      const char *name, int pci)
+{
+    char text[512];
+    const struct fc_cpuset *cpus = pci >= 0 ? cpus_of(topo, pci) : NULL;
+    if (!cpus || fc_cpuset_count(cpus) == 0)
+        return;
+    fc_cpuset_print(cpus, text, sizeof text);
+    json_array_append_new(
+        list, json_pack("{s:s, s:s, s:s}", "what", what, "name", name, "cpus", text));
+}
+
+/* Nothing to say of a node with one package. */
+static json_t *local_json(const struct fc_topo *topo)
+{
+    json_t *list = json_array();
+    char name[32];
+    for (size_t i = 0; topo->packages > 1 && i < topo->gpus; i++) {
+        snprintf(name, sizeof name, "GPU%zu", i);
+        add_local(topo, list, "gpu", name, topo->gpu[i].pci);
+    }
+    for (size_t i = 0; topo->packages > 1 && i < topo->nics; i++)
+        if (topo->nic[i].role == FC_NIC_FABRIC)
+            add_local(topo, list, "nic", topo->nic[i].name, topo->nic[i].pci);
+    return list;
+}
+
 static json_t *odd_json(const struct fc_topo *topo)
 {
     json_t *list = json_array();
@@ -202,6 +239,7 @@ static void set_all(const struct fc_topo *topo, struct fc_facts *out)
     fc_facts_set(out, "topo.functions", functions_json(topo));
     fc_facts_set(out, "topo.ports", ports_json(topo));
     fc_facts_set(out, "topo.near", near_json(topo));
+    fc_facts_set(out, "topo.local_cpus", local_json(topo));
     fc_facts_set(out, "topo.odd", odd_json(topo));
     set_picture(topo, out);
 }
@@ -209,8 +247,8 @@ static void set_all(const struct fc_topo *topo, struct fc_facts *out)
 void fc_facts_picture(const struct fc_source *source, struct fc_facts *out)
 {
     static const char *const keys[] = {
-        "topo.gpus",  "topo.nics", "topo.rails", "topo.class",   "topo.functions",
-        "topo.ports", "topo.near", "topo.odd",   "topo.picture",
+        "topo.gpus",  "topo.nics", "topo.rails", "topo.class",      "topo.functions",
+        "topo.ports", "topo.near", "topo.odd",   "topo.local_cpus", "topo.picture",
     };
     struct fc_topo *topo = NULL;
     struct fc_error err = {""};

@@ -3,15 +3,20 @@ noinst_LIBRARIES += topology/libtopology.a
 topology_libtopology_a_SOURCES = \
 	topology/cpuset.c topology/cpuset.h \
 	topology/facts.c topology/facts.h \
+	topology/facts_addresses.c \
 	topology/facts_cgroup.c \
+	topology/facts_gpudirect.c \
 	topology/facts_host.c \
 	topology/facts_io.c \
 	topology/facts_load.c topology/facts_load.h \
+	topology/facts_nccl.c \
+	topology/facts_pages.c \
 	topology/facts_parts.h \
 	topology/facts_rank.c \
 	topology/facts_read.c topology/facts_read.h \
 	topology/facts_root.c topology/facts_root.h \
 	topology/facts_topo.c \
+	topology/facts_verbs.c \
 	topology/facts_virt.c \
 	topology/limits.c topology/limits.h \
 	topology/model.c topology/model.h \
@@ -34,6 +39,10 @@ topology_libtopology_a_SOURCES = \
 	topology/read_sys_nic.c \
 	topology/relate.c \
 	topology/svg_layout.c topology/svg_layout.h \
+	topology/switches.c topology/switches.h \
+	topology/switches_ib.c \
+	topology/switches_parts.h \
+	topology/switches_slurm.c \
 	topology/tier.c topology/tier.h \
 	topology/tree.c topology/tree.h
 FC_LIBS += topology/libtopology.a

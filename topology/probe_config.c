@@ -278,6 +278,9 @@ static enum fc_status add_node_line(struct fc_run *run, const struct state *s,
     snprintf(hex, sizeof hex, "%016" PRIx64, s->node_class[rte->rank]);
     json_t *o = json_pack("{s:s, s:o, s:s}", "name", fc_run_node(run), "ranks", ranks,
                           "class", hex);
+    json_t *leaf = fc_run_switch(run, rte->node);
+    if (leaf)
+        json_object_set(o, "switch", leaf);
     if (shows_picture(run, s))
         json_object_set_new(o, "picture",
                             json_pack("{s:O, s:O?}", "facts", picture, "topology",

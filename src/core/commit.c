@@ -83,3 +83,9 @@ const char *fc_run_node(const struct fc_run *run)
 {
     return run->rte->node_name[run->rte->node];
 }
+
+json_t *fc_run_switch(const struct fc_run *run, int node)
+{
+    return json_object_get(json_object_get(run->switches, "leaf"),
+                           run->rte->node_name[node]);
+}

@@ -168,3 +168,136 @@ char *fc_hostlist(const char *const *name, size_t names)
     }
     return text;
 }
+
+/* --- from a list to names --- */
+
+enum { MAX_NAME = 255 };
+
+struct expansion {
+    fc_hostlist_take_fn take;
+    void *arg;
+    size_t left, most;
+    const char *word; /* what is expanded, for texts */
+    size_t word_bytes;
+    char name[MAX_NAME + 1];
+    struct fc_error *err;
+};
+
+static enum fc_status refuse(const struct expansion *x, const char *why)
+{
+    return fc_fail(x->err, FC_USAGE, "'%.*s' is no list of hosts: %s",
+                   (int)(x->word_bytes < 60 ? x->word_bytes : 60), x->word, why);
+}
+
+static bool put(struct expansion *x, size_t *used, const char *text, size_t bytes)
+{
+    if (bytes > MAX_NAME - *used)
+        return false;
+    memcpy(x->name + *used, text, bytes);
+    *used += bytes;
+    return true;
+}
+
+/* A whole number at *at, moved behind it; false: none that is usable. */
+static bool take_number(const char **at, const char *end, uint64_t *out, int *width)
+{
+    const char *from = *at;
+    *out = 0;
+    while (*at < end && is_digit(**at) && *at - from < MAX_DIGITS)
+        *out = *out * 10 + (uint64_t)(*(*at)++ - '0');
+    *width = (int)(*at - from);
+    return *at > from && (*at == end || !is_digit(**at));
+}
+
+static enum fc_status expand_from(struct expansion *x, size_t used, const char *at,
+                                  const char *end);
+
+/* One "7" or "08-11" of a bracket, with all that follows the bracket. */
+static enum fc_status expand_range(struct expansion *x, size_t used, const char **at,
+                                   const char *close, const char *end)
+{
+    uint64_t low, high;
+    int width, ignored;
+    enum fc_status status = FC_OK;
+    if (!take_number(at, close, &low, &width))
+        return refuse(x, "a bracket holds something else than numbers");
+    high = low;
+    if (*at < close && **at == '-') {
+        ++*at;
+        if (!take_number(at, close, &high, &ignored))
+            return refuse(x, "a bracket holds something else than numbers");
+    }
+    if (high < low)
+        return refuse(x, "a range ends before it begins");
+    if (high - low >= x->left)
+        return fc_fail(x->err, FC_USAGE, "more than %zu names", x->most);
+    for (uint64_t n = low; n <= high && status == FC_OK; n++) {
+        char number[32];
+        size_t here = used;
+        int bytes = snprintf(number, sizeof number, "%0*" PRIu64, width, n);
+        status = put(x, &here, number, (size_t)bytes)
+                     ? expand_from(x, here, close + 1, end)
+                     : refuse(x, "a name is longer than 255 bytes");
+    }
+    return status;
+}
+
+/* What is left of one word, behind the `used` bytes of x->name. */
+static enum fc_status expand_from(struct expansion *x, size_t used, const char *at,
+                                  const char *end)
+{
+    const char *open = memchr(at, '[', (size_t)(end - at));
+    if (!put(x, &used, at, (size_t)((open ? open : end) - at)))
+        return refuse(x, "a name is longer than 255 bytes");
+    if (!open && used == 0)
+        return refuse(x, "a name is empty");
+    if (!open && x->left == 0)
+        return fc_fail(x->err, FC_USAGE, "more than %zu names", x->most);
+    if (!open) {
+        x->left--;
+        x->name[used] = '\0';
+        return x->take(x->arg, x->name, x->err);
+    }
+    const char *close = memchr(open, ']', (size_t)(end - open));
+    if (!close)
+        return refuse(x, "a bracket is not closed");
+    enum fc_status status = FC_OK;
+    for (at = open + 1; status == FC_OK; at++) {
+        status = expand_range(x, used, &at, close, end);
+        if (status == FC_OK && at == close)
+            break;
+        if (status == FC_OK && *at != ',')
+            status = refuse(x, "a bracket holds something else than numbers");
+    }
+    return status;
+}
+
+/* The end of the word that begins at `at`: a comma outside of brackets. */
+static const char *word_end(const char *at, const char *end)
+{
+    for (bool inside = false; at < end && (inside || *at != ','); at++)
+        inside = *at == '[' || (inside && *at != ']');
+    return at;
+}
+
+enum fc_status fc_hostlist_expand(const char *list, size_t bytes, size_t most,
+                                  fc_hostlist_take_fn take, void *arg,
+                                  struct fc_error *err)
+{
+    struct expansion x = {
+        .take = take, .arg = arg, .left = most, .most = most, .err = err};
+    const char *end = list + bytes;
+    enum fc_status status = FC_OK;
+    for (const char *at = list; at < end && status == FC_OK;) {
+        const char *stop = word_end(at, end), *last = stop;
+        while (at < last && strchr(" \t\r\n", *at))
+            at++;
+        while (last > at && strchr(" \t\r\n", last[-1]))
+            last--;
+        x.word = at;
+        x.word_bytes = (size_t)(last - at);
+        status = expand_from(&x, 0, at, last);
+        at = stop + (stop < end);
+    }
+    return status;
+}

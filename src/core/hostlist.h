@@ -5,6 +5,8 @@
 #ifndef FC_CORE_HOSTLIST_H
 #define FC_CORE_HOSTLIST_H
 
+#include "core/status.h"
+
 #include <stddef.h>
 
 /* <0, 0, >0 as strcmp, but runs of digits compare by value; equal values with more
@@ -16,5 +18,15 @@ int fc_natural_cmp(const char *a, const char *b);
  * since that is what every Slurm understands; a range never mixes a padded with a
  * longer number, so that `scontrol show hostnames` gives back exactly the names. */
 char *fc_hostlist(const char *const *name, size_t names);
+
+/* Calls `take` for each name that a list stands for, in its order, until one call does
+ * not return FC_OK, which is then returned. Brackets may stand anywhere in a name, and
+ * several of them; blanks around names are no part of them. FC_USAGE when it is no
+ * such list, or stands for more than `most` names. */
+typedef enum fc_status (*fc_hostlist_take_fn)(void *arg, const char *name,
+                                              struct fc_error *err);
+enum fc_status fc_hostlist_expand(const char *list, size_t bytes, size_t most,
+                                  fc_hostlist_take_fn take, void *arg,
+                                  struct fc_error *err) FC_MUST_USE;
 
 #endif

@@ -15,7 +15,7 @@ enum { SHORT_LINE = 2048, SHORT_LIST = 64 };
 enum { MEMBERS = 64, KEY_BYTES = 64, DEPTH = 4 };
 /* Values that are remembered, one a slot: what comes again and again survives those
  * that come once. */
-enum { SLOTS = 1 << 12, SLOT_BYTES = 512 };
+enum { SLOTS = 1 << 12, SLOT_BYTES = 4096 };
 
 struct slot {
     char *text;

@@ -18,6 +18,7 @@ src_core_libcore_a_SOURCES = \
 	src/core/metric.c src/core/metric.h src/core/metrics.def \
 	src/core/nccl_conf.c src/core/nccl_conf.h \
 	src/core/option.c src/core/option.h \
+	src/core/pair_steps.c src/core/pair_steps.h \
 	src/core/option_help.c \
 	src/core/option_internal.h \
 	src/core/option_parse.c \

@@ -48,12 +48,25 @@ struct fc_run {
     bool rdma;       /* some node has an RDMA device */
     int sharers;     /* ranks that share this rank's cores, itself included */
     uint64_t seed;
+    /* What is known of the nodes' leaf switches (src/leaves.h): "leaf" is an object,
+     * node -> its switch or a list by rail. NULL: nothing. */
+    json_t *switches;
+};
+
+/* A suspect and one of the nodes that it should be measured with again. */
+struct fc_focus_pair {
+    int node, partner; /* numbers of nodes, never equal */
+    int concurrency;   /* at least 1: pairs at work at the same time, itself included */
 };
 
 /* What a retest wants: nothing (a first run), or some ranks' metrics again. */
 struct fc_focus {
     int attempt; /* 1: the first run */
     bool mine;   /* attempt > 1: this rank is among the suspects */
+    /* Of pairs of nodes, the only ones to be measured, the most wanted first; the same
+     * on all ranks. None: all pairs that have a suspect. */
+    struct fc_focus_pair *pair;
+    size_t pairs;
 };
 
 struct fc_probe {
@@ -84,5 +97,8 @@ enum fc_status fc_phase_commit(struct fc_run *run, const char *name,
 struct fc_subject fc_run_subject(const struct fc_run *run);
 /* This rank's node name. */
 const char *fc_run_node(const struct fc_run *run);
+/* The leaf switch of a node, by its number, borrowed: text, or a list by rail; NULL:
+ * not known. */
+json_t *fc_run_switch(const struct fc_run *run, int node);
 
 #endif

@@ -45,6 +45,16 @@ static size_t find_nodes(const struct fc_arena *a, const struct fc_culprit *k,
     return count;
 }
 
+/* Who told which switches there are; nothing where the journal does not say. */
+static struct text who_told(const struct fc_case *c)
+{
+    const char *from = fc_ev_text(json_object_get(c->ev->run, "switches"), "from");
+    struct text text = {""};
+    if (from)
+        snprintf(text.s, sizeof text.s, " (from %.40s)", fc_clip(from).s);
+    return text;
+}
+
 static void tell_leaf(const struct fc_case *c, const struct fc_arena *a,
                       const struct fc_culprit *k, size_t nodes, struct text *out)
 {
@@ -54,8 +64,9 @@ static void tell_leaf(const struct fc_case *c, const struct fc_arena *a,
                  "switch,",
                  nodes);
     else
-        snprintf(out->s, sizeof out->s, " of the %zu nodes at leaf switch %.100s,",
-                 nodes, fc_clip(c->ev->leaf_name[a->member[k->member].leaf]).s);
+        snprintf(out->s, sizeof out->s, " of the %zu nodes at leaf switch %.100s%.60s,",
+                 nodes, fc_clip(c->ev->leaf_name[a->member[k->member].leaf]).s,
+                 who_told(c).s);
 }
 
 static void tell_scope(const struct fc_case *c, const struct fc_arena *a,

@@ -331,8 +331,8 @@ bool fc_ev_of_node(const struct fc_ev_record *r)
 
 bool fc_ev_of_pair(const struct fc_ev_record *r)
 {
-    bool verbs = strncmp(r->metric, "rdma.", 5) == 0 &&
-                 strcmp(r->metric, "rdma.counter") != 0;
+    bool verbs =
+        strncmp(r->metric, "rdma.", 5) == 0 && strcmp(r->metric, "rdma.counter") != 0;
     return (verbs || strncmp(r->metric, "pair.", 5) == 0) && r->node != FC_NONE &&
            r->peer != FC_NONE;
 }

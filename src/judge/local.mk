@@ -29,12 +29,17 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/peers_few.c src/judge/peers_parts.h \
 	src/judge/profile.c src/judge/profile.h \
 	src/judge/rdma_ports.c src/judge/rdma_ports.h \
+	src/judge/rule_affinity.c \
 	src/judge/rule_config.c \
 	src/judge/rule_counters.c \
 	src/judge/rule_coverage.c \
 	src/judge/rule_events.c \
 	src/judge/rule_expect.c \
+	src/judge/rule_identity.c \
 	src/judge/rule_limit.c \
+	src/judge/rule_memory.c \
+	src/judge/rule_nccl.c \
+	src/judge/rule_network.c \
 	src/judge/rule_pairs.c \
 	src/judge/rule_pairs_coverage.c \
 	src/judge/rule_path.c \
@@ -45,7 +50,9 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/rule_sweep.c \
 	src/judge/rule_topology.c \
 	src/judge/rule_training.c \
+	src/judge/rule_verbs.c \
 	src/judge/rules.c src/judge/rules.h \
+	src/judge/setup.c src/judge/setup.h \
 	src/judge/suspects.c \
 	src/judge/summary.c src/judge/summary.h
 FC_LIBS += src/judge/libjudge.a

@@ -239,6 +239,47 @@ void fc_rule_worker(const struct fc_case *c)
     }
 }
 
+/* Changes of addresses and of the subnet's manager are part of a fabric's life. */
+static bool is_trouble(const struct fc_ev_event *e)
+{
+    return is_kind(e, "verbs", NULL) && e->node != FC_NONE &&
+           (strstr(e->what, "error") || strstr(e->what, "fatal"));
+}
+
+/* One finding a node, with its first message. */
+void fc_rule_verbs_event(const struct fc_case *c)
+{
+    const struct fc_evidence *ev = c->ev;
+    size_t *count = calloc(ev->nodes + 1, sizeof *count);
+    if (!count)
+        c->out->status = FC_NOMEM;
+    for (size_t i = 0; count && i < ev->events; i++)
+        if (is_trouble(&ev->event[i]))
+            count[ev->event[i].node]++;
+    for (size_t i = 0; count && i < ev->events; i++) {
+        const struct fc_ev_event *e = &ev->event[i];
+        if (!is_trouble(e) || count[e->node] == 0)
+            continue;
+        struct fc_finding f = {
+            .severity = FC_SEV_WARN,
+            .confidence = FC_CONF_HIGH,
+            .check = c->rule->id,
+            .node = e->node,
+            .rank = -1,
+            .cause = "the link went down, or the card gave up, while it was used",
+            .remedy = "look at the kernel log and at the switch port's log; reseat or "
+                      "swap the cable; drain the node when it comes again",
+            .probe = e->phase[0] ? e->phase : NULL};
+        char times[40] = "";
+        if (count[e->node] > 1)
+            snprintf(times, sizeof times, " (and %zu more)", count[e->node] - 1);
+        fc_find(c->out, &f, "an RDMA device told of itself: %s%s",
+                fc_clip(e->message).s, times);
+        count[e->node] = 0;
+    }
+    free(count);
+}
+
 void fc_rule_journal(const struct fc_case *c)
 {
     for (size_t i = 0; i < c->ev->events; i++) {

@@ -4,6 +4,7 @@
  * many nodes share make one finding. */
 #include "judge/nodefacts.h"
 #include "judge/rules.h"
+#include "judge/setup.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,31 +12,7 @@
 
 enum { ENOUGH = 3 }; /* fewer nodes that are alike may all be set up wrong */
 
-static const json_t *fact_array(const struct fc_ev_fact *fact, const char *key)
-{
-    const json_t *list = fact->rank < 0 ? json_object_get(fact->facts, key) : NULL;
-    return json_is_array(list) ? list : NULL;
-}
-
-static const char *text(const json_t *o, const char *key)
-{
-    const char *s = fc_ev_text(o, key);
-    return s ? s : "";
-}
-
 typedef bool (*node_fn)(const struct fc_evidence *ev, size_t node);
-
-/* The array `key` of a node's own facts; NULL: none. */
-static const json_t *array_of(const struct fc_evidence *ev, size_t node,
-                              const char *key)
-{
-    size_t n;
-    const struct fc_ev_fact *fact = fc_ev_facts_of(ev, node, &n);
-    for (size_t i = 0; i < n; i++)
-        if (fact_array(&fact[i], key))
-            return fact_array(&fact[i], key);
-    return NULL;
-}
 
 /* One finding for all nodes of which `is_so` holds. Where `alike_is_fine`, three nodes
  * or more that are all so are made so. */
@@ -66,7 +43,7 @@ static void report_nodes(const struct fc_case *c, const struct fc_finding *base,
 
 static bool lacks_near_nic(const struct fc_evidence *ev, size_t node)
 {
-    const json_t *list = array_of(ev, node, "topo.near");
+    const json_t *list = fc_setup_array(ev, node, "topo.near");
     size_t near = 0, far = 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *word = json_string_value(json_array_get(list, i));
@@ -89,21 +66,9 @@ void fc_rule_topo_locality(const struct fc_case *c)
         "SYS");
 }
 
-static size_t count_gpus(const struct fc_evidence *ev, size_t node, const char *iommu)
-{
-    const json_t *list = array_of(ev, node, "topo.functions");
-    size_t gpus = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *o = json_array_get(list, i);
-        gpus += json_is_object(o) && strcmp(text(o, "what"), "gpu") == 0 &&
-                strncmp(text(o, "iommu"), iommu, strlen(iommu)) == 0;
-    }
-    return gpus;
-}
-
 static bool translates(const struct fc_evidence *ev, size_t node)
 {
-    return count_gpus(ev, node, "DMA") > 1;
+    return fc_setup_gpus(ev, node, "DMA") > 1;
 }
 
 void fc_rule_topo_iommu(const struct fc_case *c)
@@ -123,7 +88,7 @@ static bool redirects(const json_t *acs, const char *bdf, int64_t *out_control)
     for (size_t i = 0; i < json_array_size(acs); i++) {
         const json_t *o = json_array_get(acs, i);
         int64_t control = json_is_object(o) ? fc_ev_int(o, "control", 0, 0xffff, 0) : 0;
-        if (control & harmful && strcmp(text(o, "bdf"), bdf) == 0) {
+        if (control & harmful && strcmp(fc_setup_member(o, "bdf"), bdf) == 0) {
             *out_control = control;
             return true;
         }
@@ -135,11 +100,11 @@ static bool redirects(const json_t *acs, const char *bdf, int64_t *out_control)
 static const char *redirecting_bridge(const struct fc_evidence *ev, size_t node,
                                       int64_t *out_control)
 {
-    const json_t *acs = array_of(ev, node, "root.acs");
-    const json_t *list = array_of(ev, node, "topo.functions");
+    const json_t *acs = fc_setup_array(ev, node, "root.acs");
+    const json_t *list = fc_setup_array(ev, node, "topo.functions");
     for (size_t i = 0; acs && i < json_array_size(list); i++) {
         const json_t *o = json_array_get(list, i);
-        if (!json_is_object(o) || strcmp(text(o, "what"), "gpu") != 0)
+        if (!json_is_object(o) || strcmp(fc_setup_member(o, "what"), "gpu") != 0)
             continue;
         const json_t *above = json_object_get(o, "above");
         for (size_t j = 0; j < json_array_size(above); j++) {
@@ -174,7 +139,7 @@ void fc_rule_topo_acs(const struct fc_case *c)
 void fc_rule_topo_odd(const struct fc_case *c)
 {
     for (size_t i = 0; i < c->ev->nodes; i++) {
-        const json_t *list = array_of(c->ev, i, "topo.odd");
+        const json_t *list = fc_setup_array(c->ev, i, "topo.odd");
         const char *first = json_string_value(json_array_get(list, 0));
         struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, i);
         f.cause = "firmware or a virtual machine's definition that contradicts itself";
@@ -188,15 +153,6 @@ void fc_rule_topo_odd(const struct fc_case *c)
 
 /* ---- settings ---- */
 
-static bool has_verbs(const struct fc_evidence *ev, size_t node)
-{
-    const json_t *list = array_of(ev, node, "topo.ports");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_is_true(json_object_get(json_array_get(list, i), "fabric")))
-            return true;
-    return false;
-}
-
 static bool locks_little(const struct fc_evidence *ev, size_t node)
 {
     const int64_t little = INT64_C(64) << 20;
@@ -205,7 +161,7 @@ static bool locks_little(const struct fc_evidence *ev, size_t node)
     bool few = false;
     for (size_t i = 0; i < n; i++) /* "unlimited" is no number */
         few |= fc_ev_int(fact[i].facts, "limit.memlock", 0, little, -1) >= 0;
-    return few && has_verbs(ev, node);
+    return few && fc_setup_has_verbs(ev, node);
 }
 
 void fc_rule_setup_memlock(const struct fc_case *c)
@@ -223,7 +179,7 @@ static bool shares_little(const struct fc_evidence *ev, size_t node)
 {
     double bytes = fc_nodefact_number(ev, node, "shm.bytes");
     return isfinite(bytes) && bytes < (double)(INT64_C(1) << 30) &&
-           count_gpus(ev, node, "") > 0;
+           fc_setup_gpus(ev, node, "") > 0;
 }
 
 void fc_rule_setup_shm(const struct fc_case *c)
@@ -239,7 +195,7 @@ static bool balances(const struct fc_evidence *ev, size_t node)
 {
     return fc_nodefact_number(ev, node, "numa.balancing") > 0 &&
            fc_nodefact_number(ev, node, "numa.nodes") > 1 &&
-           (has_verbs(ev, node) || count_gpus(ev, node, "") > 0);
+           (fc_setup_has_verbs(ev, node) || fc_setup_gpus(ev, node, "") > 0);
 }
 
 void fc_rule_setup_balancing(const struct fc_case *c)
@@ -251,39 +207,30 @@ void fc_rule_setup_balancing(const struct fc_case *c)
     report_nodes(c, &f, balances, false, "automatic NUMA balancing is on");
 }
 
-/* Any rank's environment of NCCL holds `word` (a name, or NAME=value). */
-static bool nccl_has(const struct fc_evidence *ev, size_t node, const char *word)
+/* Some rank is told of a topology, or all are by a file. */
+static bool knows_topology(const struct fc_evidence *ev, size_t node)
 {
-    size_t n, length = strlen(word);
+    size_t n;
+    const char *from;
     const struct fc_ev_fact *fact = fc_ev_facts_of(ev, node, &n);
     for (size_t i = 0; i < n; i++)
-        for (const char *p = text(fact[i].facts, "env.nccl"); *p;) {
-            size_t end = strcspn(p, " ");
-            if (end >= length && strncmp(p, word, length) == 0 &&
-                (end == length || p[length] == '='))
-                return true;
-            p += end;
-            p += strspn(p, " ");
-        }
+        if (fc_setup_nccl(ev, node, fact[i].facts, "NCCL_TOPO_FILE", &from))
+            return true;
     return false;
 }
 
 static bool is_flat(const struct fc_evidence *ev, size_t node)
 {
-    const json_t *list = array_of(ev, node, "topo.near");
-    const char *hypervisor = NULL;
-    size_t n, together = 0;
-    const struct fc_ev_fact *fact = fc_ev_facts_of(ev, node, &n);
-    for (size_t i = 0; i < n; i++)
-        if (fact[i].rank < 0 && text(fact[i].facts, "virt.hypervisor")[0])
-            hypervisor = text(fact[i].facts, "virt.hypervisor");
+    const json_t *list = fc_setup_array(ev, node, "topo.near");
+    const char *hypervisor = fc_setup_text(ev, node, "virt.hypervisor");
+    size_t together = 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *word = json_string_value(json_array_get(list, i));
         together += word && strncmp(word, "P", 1) == 0 && strcmp(word, "PHB") != 0;
     }
-    return hypervisor && strcmp(hypervisor, "none") != 0 && json_array_size(list) > 1 &&
-           together == 0 && has_verbs(ev, node) &&
-           !nccl_has(ev, node, "NCCL_TOPO_FILE");
+    return hypervisor[0] && strcmp(hypervisor, "none") != 0 &&
+           json_array_size(list) > 1 && together == 0 && fc_setup_has_verbs(ev, node) &&
+           !knows_topology(ev, node);
 }
 
 void fc_rule_topo_flat(const struct fc_case *c)
@@ -296,68 +243,4 @@ void fc_rule_topo_flat(const struct fc_case *c)
     report_nodes(c, &f, is_flat, false,
                  "a virtual machine without a switch between any GPU and NIC, and no "
                  "NCCL_TOPO_FILE");
-}
-
-static bool sets_harmful(const struct fc_evidence *ev, size_t node)
-{
-    static const char *const words[] = {
-        "NCCL_ALGO",
-        "NCCL_PROTO",
-        "NCCL_MIN_NCHANNELS",
-        "NCCL_P2P_DISABLE=1",
-        "NCCL_IB_DISABLE=1",
-        "NCCL_SHM_DISABLE=1",
-        "NCCL_NET_GDR_LEVEL=LOC",
-        "NCCL_NVLS_ENABLE=0",
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (nccl_has(ev, node, words[i]))
-            return true;
-    return false;
-}
-
-void fc_rule_setup_nccl(const struct fc_case *c)
-{
-    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
-    f.cause = "a setting from a test or another machine that stayed in the environment";
-    f.remedy = "unset NCCL_ALGO, NCCL_PROTO, NCCL_MIN_NCHANNELS, NCCL_NVLS_ENABLE=0, "
-               "NCCL_NET_GDR_LEVEL and NCCL_*_DISABLE, and let NCCL choose";
-    report_nodes(c, &f, sets_harmful, false,
-                 "NCCL's choices are overridden by variables that are known to hurt");
-}
-
-/* NCCL_IB_HCA names prefixes unless it begins with "=": mlx5_1 takes mlx5_10, too. */
-static bool has_prefix_trap(const struct fc_evidence *ev, size_t node)
-{
-    const json_t *ports = array_of(ev, node, "topo.ports");
-    size_t n, length = strlen("NCCL_IB_HCA=");
-    const struct fc_ev_fact *fact = fc_ev_facts_of(ev, node, &n);
-    for (size_t i = 0; i < n; i++) {
-        const char *p = strstr(text(fact[i].facts, "env.nccl"), "NCCL_IB_HCA=");
-        if (!p || p[length] == '=' || p[length] == '^')
-            continue;
-        for (p += length; *p && *p != ' '; p += *p == ',') {
-            size_t word = strcspn(p, ", :");
-            bool exact = false, longer = false;
-            for (size_t j = 0; word > 0 && j < json_array_size(ports); j++) {
-                const char *name = text(json_array_get(ports, j), "nic");
-                bool fits = strncmp(name, p, word) == 0;
-                exact |= fits && !name[word];
-                longer |= fits && name[word];
-            }
-            if (exact && longer)
-                return true;
-            p += strcspn(p, ", ");
-        }
-    }
-    return false;
-}
-
-void fc_rule_setup_hca(const struct fc_case *c)
-{
-    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
-    f.cause = "NCCL_IB_HCA takes prefixes: mlx5_1 also takes mlx5_10";
-    f.remedy = "begin its value with '=': NCCL_IB_HCA==mlx5_1,...";
-    report_nodes(c, &f, has_prefix_trap, false,
-                 "NCCL_IB_HCA names more devices than it seems to");
 }

@@ -79,6 +79,7 @@ void fc_rule_waited(const struct fc_case *c);
 void fc_rule_worker(const struct fc_case *c);
 void fc_rule_journal(const struct fc_case *c);
 /* rule_counters.c: did ports lose or damage anything meanwhile? */
+void fc_rule_verbs_event(const struct fc_case *c);
 void fc_rule_counters(const struct fc_case *c);
 /* rule_rdma.c: do the ports of a rail fit each other? */
 void fc_rule_rdma_unlike(const struct fc_case *c);
@@ -104,8 +105,25 @@ void fc_rule_topo_flat(const struct fc_case *c);
 void fc_rule_setup_memlock(const struct fc_case *c);
 void fc_rule_setup_shm(const struct fc_case *c);
 void fc_rule_setup_balancing(const struct fc_case *c);
+/* rule_nccl.c, rule_network.c: do variables hurt, or hide the way to the others? */
 void fc_rule_setup_nccl(const struct fc_case *c);
 void fc_rule_setup_hca(const struct fc_case *c);
+void fc_rule_setup_interface(const struct fc_case *c);
+void fc_rule_setup_address(const struct fc_case *c);
+/* rule_identity.c: is each host one, and itself? */
+void fc_rule_identity(const struct fc_case *c);
+void fc_rule_setup_ipc(const struct fc_case *c);
+/* rule_memory.c, rule_verbs.c: can GPUs and NICs use memory as they should? */
+void fc_rule_setup_nps(const struct fc_case *c);
+void fc_rule_setup_hugepages(const struct fc_case *c);
+void fc_rule_setup_uverbs(const struct fc_case *c);
+void fc_rule_setup_gpudirect(const struct fc_case *c);
+void fc_rule_setup_umad(const struct fc_case *c);
+void fc_rule_setup_ordering(const struct fc_case *c);
+/* rule_affinity.c: do ranks run on enough cores, and near what they feed? */
+void fc_rule_setup_sharing(const struct fc_case *c);
+void fc_rule_setup_cores(const struct fc_case *c);
+void fc_rule_setup_far(const struct fc_case *c);
 /* rule_expect.c: is all there that should be? */
 void fc_rule_nodes(const struct fc_case *c);
 void fc_rule_expect_nodes(const struct fc_case *c);

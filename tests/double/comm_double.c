@@ -6,6 +6,7 @@
 #include "fault.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 struct comm_double {
     struct fc_comm base;
@@ -16,6 +17,16 @@ struct comm_double {
 static struct fc_comm *real_of(struct fc_comm *comm)
 {
     return ((struct comm_double *)comm)->real;
+}
+
+static void sleep_until(uint64_t end)
+{
+    for (uint64_t now; (now = fc_now_ns()) < end;) {
+        uint64_t left = end - now;
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(left / FC_NS_PER_S),
+                                     .tv_nsec = (long)(left % FC_NS_PER_S)},
+                  NULL);
+    }
 }
 
 static enum fc_status enqueue(struct fc_comm *comm, const struct fc_coll_args *args,
@@ -43,6 +54,8 @@ static enum fc_status enqueue(struct fc_comm *comm, const struct fc_coll_args *a
                  fc_now_ns() + (uint64_t)((double)(fc_now_ns() - start) * fault->by);
              fc_now_ns() < end;)
             ;
+    if (fault_is(fault, "paced"))
+        sleep_until(start + (uint64_t)((double)bytes * fault->by));
     if (fault_is(fault, "wrong") && !(link && args->from < 0))
         /* The last byte of an element: its sign, or all of an int8. */
         ((unsigned char *)

@@ -6,10 +6,12 @@
  *     all_reduce:hang:rank=1     the call never returns
  *     sendrecv:slow:rank=3:peer=5:above=4096  only large messages with rank 5
  *     axpy:wrong:rank=2:from=9   from the ninth update of weights on, a bit flips
- * OP: gemm, copy, axpy, facts, or a collective by its name. KIND: slow, wrong, dead (an
- * error), hang, crash, differ. KEY: rank (default 0), by (default 4), from (call,
- * default 1), bytes (only calls of that size), above (only larger ones), peer (only
- * sendrecv with that rank). Only the tests' program knows this; the product does not.
+ *     sendrecv:paced:rank=1:by=20  a byte takes 20 ns at least, whatever else runs
+ * OP: gemm, copy, axpy, facts, or a collective by its name. KIND: slow, paced (only
+ * of communicators), wrong, dead (an error), hang, crash, differ. KEY: rank (default
+ * 0), by (default 4), from (call, default 1), bytes (only calls of that size), above
+ * (only larger ones), peer (only sendrecv with that rank). Only the tests' program
+ * knows this; the product does not.
  */
 #ifndef FC_TESTS_FAULT_H
 #define FC_TESTS_FAULT_H

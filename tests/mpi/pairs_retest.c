@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The pairs probe called as the runner calls it for a retest, with suspects of our own
- * choice: `pairs_retest DIR SUSPECT…` leaves DIR/journal.jsonl. Run by
- * tests/mpi/pairs.sh, which looks at the lines. */
+ * choice: `pairs_retest DIR SUSPECT…` leaves DIR/journal.jsonl. A suspect is a rank, or
+ * "NODE-PARTNER/N": a pair, and how many at the same time. Run by tests/mpi/pairs.sh,
+ * which looks at the lines. */
 #include "collectives/comm.h"
 #include "collectives/probe_pairs.h"
 #include "core/clock.h"
@@ -43,20 +44,31 @@ static enum fc_status walk(struct fc_run *run, const struct fc_focus *focus,
     return status == FC_OK ? fc_phase_commit(run, "commit", err) : status;
 }
 
+static void read_suspect(const char *text, const struct fc_run *run,
+                         struct fc_focus *focus)
+{
+    struct fc_focus_pair p;
+    if (sscanf(text, "%d-%d/%d", &p.node, &p.partner, &p.concurrency) == 3)
+        focus->pair[focus->pairs++] = p;
+    else
+        focus->mine = focus->mine || atoi(text) == run->rte->rank;
+}
+
 int main(int argc, char **argv)
 {
+    struct fc_focus_pair pair[16];
     struct fc_error err = {""};
     struct fc_settings settings = {.level = FC_LEVEL_QUICK,
                                    .work_ns = 60 * FC_NS_PER_S};
     struct fc_run run = {.settings = &settings, .seed = fc_now_ns()};
-    struct fc_focus focus = {.attempt = 2};
-    if (argc < 3)
+    struct fc_focus focus = {.attempt = 2, .pair = pair};
+    if (argc < 3 || argc > 18)
         return 2;
     enum fc_status status = open_run(&run, argv[1], &err);
     if (status == FC_OK)
         status = fc_rte_bcast(run.rte, "seed", &run.seed, sizeof run.seed, 0, &err);
     for (int i = 2; status == FC_OK && i < argc; i++)
-        focus.mine = focus.mine || atoi(argv[i]) == run.rte->rank;
+        read_suspect(argv[i], &run, &focus);
     if (status == FC_OK)
         status = walk(&run, &focus, &err);
     if (status != FC_OK) {

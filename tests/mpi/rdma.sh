@@ -107,6 +107,8 @@ struck sends=0.6
 ok "slow in one direction: named" found_slow pair.floor "$v" "that it sends"
 struck grows=symbol_error
 ok "growing error counter: named" finding "warn fail" rdma.counters "$v" symbol_error
+struck flaps
+ok "port that tells an error: named" finding "warn fail" rdma.event "$v" "port error"
 struck idle
 ok "counters that do not move prove nothing" holds --argjson v "$victim" \
     '[.[] | select(.metric == "rdma.write_bw" and .type == "matrix")] |

@@ -97,6 +97,13 @@ static void kernel(void **state)
     assert_null(strstr(text_of(&f, "host.machine_id"), "0123456789abcdef"));
     assert_string_equal(reason_of(&f, "host.boot_id"), "ENOENT");
     fc_facts_fini(&f);
+    /* as images have it before their first boot */
+    put("/etc/machine-id", "uninitialized\n");
+    put("/proc/cmdline", "quiet cma=64M\n");
+    f = facts_of(fc_facts_kernel);
+    assert_string_equal(reason_of(&f, "host.machine_id"), "unsupported");
+    assert_string_equal(text_of(&f, "kernel.options"), "cma=64M");
+    fc_facts_fini(&f);
 }
 
 /* Two packages of two cores with two threads each, one NUMA node a package. */
@@ -160,6 +167,9 @@ static void processors(void **state)
     assert_int_equal(int_of(&f, "cpu.cores"), 4);
     assert_int_equal(int_of(&f, "cpu.threads"), 8);
     assert_int_equal(int_of(&f, "numa.nodes"), 2);
+    const json_t *cores = json_object_get(f.values, "cpu.siblings");
+    assert_int_equal(json_array_size(cores), 4);
+    assert_string_equal(json_string_value(json_array_get(cores, 1)), "1,5");
     fc_facts_fini(&f);
 }
 

@@ -121,6 +121,35 @@ static void control_groups_one(void **state)
     check_limits(4, 4096000);
 }
 
+static void check_cpus(const char *list)
+{
+    struct fc_facts f = facts_of();
+    assert_string_equal(text_of(&f, "cgroup.cpuset"), list);
+    fc_facts_fini(&f);
+}
+
+static void allowed_cpus(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/job/step\n");
+    put("/sys/devices/system/cpu/online", "0-63\n");
+    check_cpus("0-63");
+    put("/sys/fs/cgroup/cpuset.cpus.effective", "0-31\n");
+    check_cpus("0-31");
+    /* The nearest group that has the controller counts. */
+    put("/sys/fs/cgroup/job/cpuset.cpus.effective", "4-7\n");
+    check_cpus("4-7");
+    put("/sys/fs/cgroup/job/step/cpuset.cpus.effective", "\n");
+    check_cpus("4-7");
+    put("/proc/self/cgroup", "3:cpuset:/slurm\n0::/init.scope\n");
+    put("/sys/fs/cgroup/cpuset.cpus.effective", "");
+    check_cpus("0-63");
+    put("/sys/fs/cgroup/cpuset/slurm/cpuset.cpus", "8-9\n");
+    check_cpus("8-9");
+    put("/sys/fs/cgroup/cpuset/slurm/cpuset.effective_cpus", "9\n");
+    check_cpus("9");
+}
+
 static void no_control_group(void **state)
 {
     (void)state;
@@ -139,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TREE_TEST(control_groups_two),
         TREE_TEST(control_groups_one),
+        TREE_TEST(allowed_cpus),
         TREE_TEST(no_control_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

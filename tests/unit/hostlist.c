@@ -107,6 +107,19 @@ static int by_text(const void *a, const void *b)
     return strcmp(a, b);
 }
 
+struct names {
+    char *at; /* 64 bytes each */
+    size_t count;
+};
+
+static enum fc_status keep(void *arg, const char *name, struct fc_error *err)
+{
+    struct names *n = arg;
+    (void)err;
+    snprintf(n->at + 64 * n->count++, 64, "%s", name);
+    return FC_OK;
+}
+
 static void test_random_lists_come_back(void **state)
 {
     struct fc_rng rng;
@@ -129,6 +142,13 @@ static void test_random_lists_come_back(void **state)
             if (unique == 0 || strcmp(name[unique - 1], name[i]) != 0)
                 memmove(name[unique++], name[i], sizeof *name);
         size_t count = expand(list, back);
+        char again[64 * NAMES] = "";
+        struct names ours = {again, 0};
+        assert_int_equal(
+            fc_hostlist_expand(list, strlen(list), NAMES, keep, &ours, NULL), FC_OK);
+        assert_int_equal(ours.count, count);
+        for (size_t i = 0; i < count; i++)
+            assert_string_equal(again + 64 * i, back[i]);
         qsort(back, count, sizeof *back, by_text);
         assert_int_equal(count, unique);
         for (size_t i = 0; i < count; i++)
@@ -137,9 +157,71 @@ static void test_random_lists_come_back(void **state)
     }
 }
 
+/* --- from a list to names --- */
+
+static enum fc_status take(void *arg, const char *name, struct fc_error *err)
+{
+    char *text = arg;
+    (void)err;
+    size_t used = strlen(text);
+    snprintf(text + used, 512 - used, "%s%s", used ? " " : "", name);
+    return FC_OK;
+}
+
+static void test_known_names(void **state)
+{
+    static const struct {
+        const char *list, *names;
+    } cases[] = {
+        {"", ""},
+        {"n1", "n1"},
+        {"n[1-3],m7", "n1 n2 n3 m7"},
+        {"n[08-11]", "n08 n09 n10 n11"},
+        {"n[1,5,03]", "n1 n5 n03"},
+        {"r[1-2]n[1-2]-ib", "r1n1-ib r1n2-ib r2n1-ib r2n2-ib"},
+        {" a , b[1] ", "a b1"},
+        {"[1-2]", "1 2"},
+        {"a,", "a"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char names[512] = "";
+        struct fc_error err;
+        const char *list = cases[i].list;
+        assert_int_equal(fc_hostlist_expand(list, strlen(list), 100, take, names, &err),
+                         FC_OK);
+        assert_string_equal(names, cases[i].names);
+    }
+}
+
+static void test_bad_lists(void **state)
+{
+    static const char *const lists[] = {
+        "n[",       "n[1",     "n[]",    "n[1-]",       "n[-1]",       "n[1,,2]",
+        "n[1 2]",   "n[1--2]", "n[3-1]", "a,,b",        ",",           "n[1]]x[",
+        "n[1-5:2]", "n[x]",    "n[1-6]", "a,b,c,d,e,f", "n[1-2][1-3]",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        char names[512] = "";
+        struct fc_error err = {""};
+        assert_int_equal(
+            fc_hostlist_expand(lists[i], strlen(lists[i]), 5, take, names, &err),
+            FC_USAGE);
+        assert_true(err.text[0] != '\0');
+    }
+    char longest[600], names[512] = "";
+    struct fc_error err;
+    memset(longest, 'x', sizeof longest);
+    assert_int_equal(fc_hostlist_expand(longest, 255, 5, take, names, &err), FC_OK);
+    assert_int_equal(fc_hostlist_expand(longest, 256, 5, take, names, &err), FC_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_names),
+        cmocka_unit_test(test_bad_lists),
         cmocka_unit_test(test_known_lists),
         cmocka_unit_test(test_natural_order),
         cmocka_unit_test(test_random_lists_come_back),

@@ -79,6 +79,49 @@ case_n_before() {
     meets "UDP 4791 dropped, in" pair.failed drop_udp "$port" in
 }
 
+# accuses NODE TEXT: some finding, warning or worse, names it with this text, and no node fails
+# that is not the victim.
+accuses() {
+    [ "$(jq --arg n "$1" --arg t "$2" '[.findings[] | select(.severity != "info") |
+        select((.subject.node == $n or (.message | contains($n))) and
+            (.message | contains($t)))] | length' run/report.json)" -gt 0 ] &&
+        [ -z "$(failing | tr ' ' '\n' | grep -vx "$1")" ] && return 0
+    jq -c '.findings[] | [.severity, .check, .subject.node, .subject.peer, .message]' \
+        run/report.json | cut -c1-300 | show
+    return 1
+}
+
+# Where something still comes through, the others are the yardstick. Emulated ports are slow
+# and unsteady, so that only gross faults can be told from them.
+suffers() { # NAME TEXT FUNCTION…
+    local name=$1 text=$2
+    shift 2
+    "$@" || { ok "$name: it was made" false && return; }
+    matrix
+    ok "$name: n$port is accused, and nobody else fails" accuses "n$port" "$text"
+    ok "$name: in time" in_time
+    heal "$port"
+}
+
+case_p_slow() {
+    port=$(choose_random_port)
+    echo "# the victim is n$port"
+    suffers "one port at 2 Mb/s" "rdma.write_bw" rate "$port" 2mbit
+    suffers "delay of 300 ms" "rdma.write_lat" delay "$port" 300ms
+}
+
+case_q_killed() {
+    (until_true 60 grep -q '"matrix"' run/journal.jsonl 2>/dev/null
+        pkill -9 -o -f "^[^ ]*fabricheck worker") &
+    matrix --level standard
+    wait $!
+    ok "a worker killed: the run comes to its end" grep -q '"end"' run/journal.jsonl
+    ok "a worker killed: that is told" [ "$(jq '[.findings[] |
+        select(.check == "worker.lost")] | length' run/report.json)" -gt 0 ]
+    ok "a worker killed: later rounds are measured again" lines \
+        '[.[] | select(.type == "matrix")] | length >= 3'
+}
+
 case_o_during() {
     port=$(choose_random_port)
     echo "# the victim is n$port"
@@ -88,4 +131,27 @@ case_o_during() {
     wait $!
     ok "port down during a run: FAIL" [ "$matrix_status" = 1 ]
     ok "port down during a run: n$port is blamed, and nobody else" blames "n$port" pair.failed
+}
+
+# Two true hosts, each with a kernel, a port and a rank of its own.
+pair_m_matrix() {
+    local hosts="node0:1,node1:1"
+    run_two() {
+        rm -rf run
+        timeout -k 1 100 mpirun -q --bind-to none -np 2 --host $hosts "$top_builddir/fabricheck" \
+            run --out "$PWD/run" --probes rdma --skip config --level quick >out 2>err
+        matrix_status=$?
+        grep '^verdict' out | show
+        [ -s run/report.json ] || show err
+    }
+    run_two
+    ok "two hosts: nobody fails" [ "$(failing)" = "" ]
+    ok "two hosts: both ways, proven by both hosts' counters" lines \
+        '[.[] | select(.type == "matrix")] | length == 1 and (.[0] |
+            (.bw | flatten | all(. > 0)) and .path[0].name == "verbs RC")'
+    cable 1 off 1
+    run_two
+    ok "two hosts, a pulled cable: FAIL" [ "$matrix_status" = 1 ]
+    ok "two hosts, a pulled cable: the port is named" grep -q "is down" run/report.json
+    cable 1 on 1
 }
