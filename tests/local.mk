@@ -77,6 +77,7 @@ FC_UNIT = \
 	tests/unit/rdma_counters \
 	tests/unit/rdma_gid \
 	tests/unit/rdma_json \
+	tests/unit/rdma_matrix \
 	tests/unit/rdma_none \
 	tests/unit/report \
 	tests/unit/rng \
@@ -115,6 +116,8 @@ tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 tests_unit_rdma_counters_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ioctl -Wl,--wrap=socket
+tests_unit_rdma_matrix_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fc_rte_gather \
+	-Wl,--wrap=fc_rte_agree -Wl,--wrap=fc_sink_add_line
 tests_unit_rdma_none_SOURCES = tests/unit/rdma_none.c rdma/port_none.c
 # libibverbs and efadv, whose answers the test makes.
 tests_unit_rdma_ports_SOURCES = tests/unit/rdma_ports.c \
