@@ -347,9 +347,10 @@ enum fc_status fc_facts_host(const struct fc_source *source,
 {
     /* Kernel memory first, then firmware, file systems, and drivers of devices last. */
     static void (*const groups[])(const struct fc_source *, struct fc_facts *) = {
-        fc_facts_kernel,   fc_facts_memory, fc_facts_cpu,     fc_facts_cgroup,
-        fc_facts_topology, fc_facts_virt,   fc_facts_space,   fc_facts_rdma,
-        fc_facts_net,      fc_facts_gpu,    fc_facts_picture, fc_facts_privileged,
+        fc_facts_kernel,    fc_facts_memory, fc_facts_cpu,     fc_facts_cgroup,
+        fc_facts_topology,  fc_facts_virt,   fc_facts_space,   fc_facts_rdma,
+        fc_facts_net,       fc_facts_gpu,    fc_facts_picture, fc_facts_privileged,
+        fc_facts_topo_file, /* wherever a variable points */
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         struct fc_facts part;

@@ -64,29 +64,50 @@ static void report_nodes(const struct fc_case *c, const struct fc_finding *base,
 
 /* ---- distances, IOMMU, impossible values ---- */
 
-static bool lacks_near_nic(const struct fc_evidence *ev, size_t node)
+static bool has_verbs(const struct fc_evidence *ev, size_t node)
+{
+    const json_t *list = array_of(ev, node, "topo.ports");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_is_true(json_object_get(json_array_get(list, i), "fabric")))
+            return true;
+    return false;
+}
+
+/* 0: behind a common switch; 1: in one NUMA node; 2: farther; -1: there is none. */
+static int distance(const char *word)
+{
+    if (!word)
+        return -1;
+    if (strcmp(word, "PIX") == 0 || strcmp(word, "PXB") == 0)
+        return 0;
+    return strcmp(word, "SYS") == 0 ? 2 : 1;
+}
+
+/* Without verbs nothing goes from a GPU to a NIC but through the processor. */
+static bool has_unlike_distances(const struct fc_evidence *ev, size_t node)
 {
     const json_t *list = array_of(ev, node, "topo.near");
-    size_t near = 0, far = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *word = json_string_value(json_array_get(list, i));
-        far += word && strcmp(word, "SYS") == 0;
-        near += word && strcmp(word, "SYS") != 0;
+    int first = -1;
+    for (size_t i = 0; has_verbs(ev, node) && i < json_array_size(list); i++) {
+        int d = distance(json_string_value(json_array_get(list, i)));
+        if (d >= 0 && first >= 0 && d != first)
+            return true;
+        first = d >= 0 ? d : first;
     }
-    return near > 0 && far > 0;
+    return false;
 }
 
 void fc_rule_topo_locality(const struct fc_case *c)
 {
     struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
-    f.cause = "fewer NICs than places for them, NICs in the wrong slots, or a virtual "
-              "machine that hides where they are";
+    f.cause =
+        "a NIC that is missing, fewer NICs than places for them, NICs in the wrong "
+        "slots, or a virtual machine that hides where they are";
     f.remedy = "compare the slots with the maker's drawing; traffic of those GPUs goes "
-               "through the link between the processors";
+               "through the processor, or the link between two";
     report_nodes(
-        c, &f, lacks_near_nic, true,
-        "some GPUs have a NIC of the fabric near them, others none nearer than "
-        "SYS");
+        c, &f, has_unlike_distances, true,
+        "some GPUs have a NIC of the fabric near them, others only farther ones");
 }
 
 static size_t count_gpus(const struct fc_evidence *ev, size_t node, const char *iommu)
@@ -188,15 +209,6 @@ void fc_rule_topo_odd(const struct fc_case *c)
 
 /* ---- settings ---- */
 
-static bool has_verbs(const struct fc_evidence *ev, size_t node)
-{
-    const json_t *list = array_of(ev, node, "topo.ports");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_is_true(json_object_get(json_array_get(list, i), "fabric")))
-            return true;
-    return false;
-}
-
 static bool locks_little(const struct fc_evidence *ev, size_t node)
 {
     const int64_t little = INT64_C(64) << 20;
@@ -283,7 +295,9 @@ static bool is_flat(const struct fc_evidence *ev, size_t node)
     }
     return hypervisor && strcmp(hypervisor, "none") != 0 && json_array_size(list) > 1 &&
            together == 0 && has_verbs(ev, node) &&
-           !nccl_has(ev, node, "NCCL_TOPO_FILE");
+           !nccl_has(ev, node, "NCCL_TOPO_FILE") &&
+           strcmp(text(fc_nodefact_json(ev, node, "nccl.topo_file"), "status"), "ok") !=
+               0;
 }
 
 void fc_rule_topo_flat(const struct fc_case *c)
