@@ -30,6 +30,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/rule_events.c \
 	src/judge/rule_expect.c \
 	src/judge/rule_limit.c \
+	src/judge/rule_locality.c \
 	src/judge/rule_pairs.c \
 	src/judge/rule_pairs_coverage.c \
 	src/judge/rule_path.c \

@@ -51,7 +51,10 @@ void fc_nodegroup_find(const struct fc_case *c, const struct fc_nodegroup *group
     f.odd = group->node;
     f.odds = group->count;
     f.node = group->count == 1 ? group->node[0] : FC_NONE;
-    fc_find(c->out, &f, "%s: %s", message,
-            fc_hosts(c->ev, group->node, group->count).s);
+    if (group->count == 1) /* the subject names it */
+        fc_find(c->out, &f, "%s", message);
+    else
+        fc_find(c->out, &f, "%s: %s", message,
+                fc_hosts(c->ev, group->node, group->count).s);
     free(message);
 }

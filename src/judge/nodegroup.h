@@ -17,8 +17,8 @@ bool fc_nodegroup_open(const struct fc_case *c, struct fc_nodegroup *out);
 void fc_nodegroup_close(struct fc_nodegroup *group);
 /* Adds the node, unless it is in. */
 void fc_nodegroup_add(struct fc_nodegroup *group, size_t node);
-/* One finding as `base` says, of all of them: "MESSAGE: HOSTLIST"; none of an empty
- * group. */
+/* One finding as `base` says, of all of them: "MESSAGE: HOSTLIST", of one node the
+ * message alone; none of an empty group. */
 void fc_nodegroup_find(const struct fc_case *c, const struct fc_nodegroup *group,
                        const struct fc_finding *base, const char *fmt, ...)
     FC_PRINTF(4, 5);

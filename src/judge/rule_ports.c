@@ -73,7 +73,7 @@ void fc_rule_topo_port(const struct fc_case *c)
 }
 
 static void say_rate(const struct fc_case *c, const struct fc_sibling *p,
-                     const struct fc_sibling *usual, size_t alike)
+                     const struct fc_sibling *usual, size_t alike, const char *also)
 {
     if (p->number > usual->number)
         return;
@@ -82,9 +82,10 @@ static void say_rate(const struct fc_case *c, const struct fc_sibling *p,
         "a cable or transceiver of a lower rate, lanes that do not come up, "
         "or a switch port set to that rate";
     finding.remedy = "swap the cable, then the switch port";
-    fc_find(c->out, &finding, "port %lld of %s runs at %g Gb/s, %zu of its kind at %g",
+    fc_find(c->out, &finding,
+            "port %lld of %s runs at %g Gb/s, %zu of its kind at %g%s",
             (long long)fc_sibling_port(p), fc_clip(fc_sibling_text(p->o, "nic")).s,
-            p->number, alike, usual->number);
+            p->number, alike, usual->number, also);
 }
 
 void fc_rule_topo_rate(const struct fc_case *c)
@@ -102,16 +103,17 @@ void fc_rule_topo_rate(const struct fc_case *c)
 }
 
 static void say_firmware(const struct fc_case *c, const struct fc_sibling *p,
-                         const struct fc_sibling *usual, size_t alike)
+                         const struct fc_sibling *usual, size_t alike, const char *also)
 {
     struct fc_finding finding = fc_finding_of_config(c, FC_SEV_WARN, p->node);
     finding.cause =
         "an update that did not reach this card, or a card that was swapped "
         "in";
     finding.remedy = "bring all cards of one board to one firmware";
-    fc_find(c->out, &finding, "the firmware of %s is %s, of %zu others of its board %s",
+    fc_find(c->out, &finding,
+            "the firmware of %s is %s, of %zu others of its board %s%s",
             fc_clip(fc_sibling_text(p->o, "nic")).s, fc_clip(p->word).s, alike,
-            fc_clip(usual->word).s);
+            fc_clip(usual->word).s, also);
 }
 
 void fc_rule_topo_firmware(const struct fc_case *c)
@@ -128,47 +130,49 @@ void fc_rule_topo_firmware(const struct fc_case *c)
 /* ---- what ports are set to ---- */
 
 static void say_setting(const struct fc_case *c, const struct fc_sibling *p,
-                        const struct fc_sibling *usual, size_t alike, const char *what,
-                        const char *remedy)
+                        const struct fc_sibling *usual, size_t alike, const char *also,
+                        const char *what, const char *remedy)
 {
     struct fc_finding finding = fc_finding_of_config(c, FC_SEV_WARN, p->node);
     bool words = p->word[0];
     char mine[32], most[32];
-    snprintf(mine, sizeof mine, "%g", p->number);
-    snprintf(most, sizeof most, "%g", usual->number);
+    snprintf(mine, sizeof mine, p->number < 0 ? "none" : "%g", p->number);
+    snprintf(most, sizeof most, usual->number < 0 ? "none" : "%g", usual->number);
     finding.cause = "a port, an interface or a subnet that is set up differently";
     finding.remedy = remedy;
-    fc_find(c->out, &finding, "%s of %s is %s, of %zu like it %s", what,
+    fc_find(c->out, &finding, "%s of %s is %s, of %zu like it %s%s", what,
             fc_clip(fc_sibling_text(p->o, "nic")).s, words ? fc_clip(p->word).s : mine,
-            alike, words ? fc_clip(usual->word).s : most);
+            alike, words ? fc_clip(usual->word).s : most, also);
 }
 
 static void say_mtu(const struct fc_case *c, const struct fc_sibling *p,
-                    const struct fc_sibling *usual, size_t alike)
+                    const struct fc_sibling *usual, size_t alike, const char *also)
 {
-    say_setting(c, p, usual, alike, "the MTU",
+    say_setting(c, p, usual, alike, also, "the MTU",
                 "set one MTU on all interfaces and switch ports of the fabric");
 }
 
 static void say_pkeys(const struct fc_case *c, const struct fc_sibling *p,
-                      const struct fc_sibling *usual, size_t alike)
+                      const struct fc_sibling *usual, size_t alike, const char *also)
 {
-    say_setting(c, p, usual, alike, "the table of P_Keys",
+    say_setting(c, p, usual, alike, also, "the table of P_Keys",
                 "put the port into the partition of the others at the subnet manager");
 }
 
 static void say_interface(const struct fc_case *c, const struct fc_sibling *p,
-                          const struct fc_sibling *usual, size_t alike)
+                          const struct fc_sibling *usual, size_t alike,
+                          const char *also)
 {
-    say_setting(c, p, usual, alike, "the interface's state", "bring the interface up");
+    say_setting(c, p, usual, alike, also, "the interface's state",
+                "bring the interface up");
 }
 
 static void say_gid(const struct fc_case *c, const struct fc_sibling *p,
-                    const struct fc_sibling *usual, size_t alike)
+                    const struct fc_sibling *usual, size_t alike, const char *also)
 {
     say_setting(
-        c, p, usual, alike, "the index of the RoCE v2 GID",
-        "give each interface its address before others, or choose GIDs by type, "
+        c, p, usual, alike, also, "the index of the RoCE v2 GID",
+        "give each interface an address, and before others, or choose GIDs by type, "
         "not by index");
 }
 
@@ -187,6 +191,8 @@ static void compare_ports(const struct fc_case *c, const char *key, bool is_word
             p->word = fc_sibling_text(p->o, key);
         else if (json_is_number(value))
             p->number = json_number_value(value);
+        else if (json_is_null(value) && strcmp(key, "gid") == 0)
+            p->number = -1; /* it has GIDs, and none that can be routed */
     }
     fc_siblings_compare(c, &all, say);
     free(all.item);

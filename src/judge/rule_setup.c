@@ -64,52 +64,6 @@ static void report_nodes(const struct fc_case *c, const struct fc_finding *base,
 
 /* ---- distances, IOMMU, impossible values ---- */
 
-static bool has_verbs(const struct fc_evidence *ev, size_t node)
-{
-    const json_t *list = array_of(ev, node, "topo.ports");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_is_true(json_object_get(json_array_get(list, i), "fabric")))
-            return true;
-    return false;
-}
-
-/* 0: behind a common switch; 1: in one NUMA node; 2: farther; -1: there is none. */
-static int distance(const char *word)
-{
-    if (!word)
-        return -1;
-    if (strcmp(word, "PIX") == 0 || strcmp(word, "PXB") == 0)
-        return 0;
-    return strcmp(word, "SYS") == 0 ? 2 : 1;
-}
-
-/* Without verbs nothing goes from a GPU to a NIC but through the processor. */
-static bool has_unlike_distances(const struct fc_evidence *ev, size_t node)
-{
-    const json_t *list = array_of(ev, node, "topo.near");
-    int first = -1;
-    for (size_t i = 0; has_verbs(ev, node) && i < json_array_size(list); i++) {
-        int d = distance(json_string_value(json_array_get(list, i)));
-        if (d >= 0 && first >= 0 && d != first)
-            return true;
-        first = d >= 0 ? d : first;
-    }
-    return false;
-}
-
-void fc_rule_topo_locality(const struct fc_case *c)
-{
-    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
-    f.cause =
-        "a NIC that is missing, fewer NICs than places for them, NICs in the wrong "
-        "slots, or a virtual machine that hides where they are";
-    f.remedy = "compare the slots with the maker's drawing; traffic of those GPUs goes "
-               "through the processor, or the link between two";
-    report_nodes(
-        c, &f, has_unlike_distances, true,
-        "some GPUs have a NIC of the fabric near them, others only farther ones");
-}
-
 static size_t count_gpus(const struct fc_evidence *ev, size_t node, const char *iommu)
 {
     const json_t *list = array_of(ev, node, "topo.functions");
@@ -208,6 +162,15 @@ void fc_rule_topo_odd(const struct fc_case *c)
 }
 
 /* ---- settings ---- */
+
+static bool has_verbs(const struct fc_evidence *ev, size_t node)
+{
+    const json_t *list = array_of(ev, node, "topo.ports");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_is_true(json_object_get(json_array_get(list, i), "fabric")))
+            return true;
+    return false;
+}
 
 static bool locks_little(const struct fc_evidence *ev, size_t node)
 {

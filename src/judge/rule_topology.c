@@ -15,7 +15,8 @@
 /* ---- links ---- */
 
 static void say_link(const struct fc_case *c, const struct fc_sibling *f,
-                     const struct fc_sibling *usual, size_t alike, const char *unit)
+                     const struct fc_sibling *usual, size_t alike, const char *also,
+                     const char *unit)
 {
     if (f->number > usual->number) /* a better one is no fault */
         return;
@@ -26,22 +27,22 @@ static void say_link(const struct fc_case *c, const struct fc_sibling *f,
     finding.remedy = "reseat the card or its riser, then swap slots to see what the "
                      "fault follows";
     fc_find(c->out, &finding,
-            "the PCIe link of %s (%s) is trained at %g%s, %zu of its equals' at %g%s",
+            "the PCIe link of %s (%s) is trained at %g%s, %zu of its equals' at %g%s%s",
             fc_clip(fc_sibling_text(f->o, "name")).s,
             fc_clip(fc_sibling_text(f->o, "bdf")).s, f->number, unit, alike,
-            usual->number, unit);
+            usual->number, unit, also);
 }
 
 static void say_width(const struct fc_case *c, const struct fc_sibling *f,
-                      const struct fc_sibling *usual, size_t alike)
+                      const struct fc_sibling *usual, size_t alike, const char *also)
 {
-    say_link(c, f, usual, alike, " lanes");
+    say_link(c, f, usual, alike, also, " lanes");
 }
 
 static void say_speed(const struct fc_case *c, const struct fc_sibling *f,
-                      const struct fc_sibling *usual, size_t alike)
+                      const struct fc_sibling *usual, size_t alike, const char *also)
 {
-    say_link(c, f, usual, alike, " GT/s");
+    say_link(c, f, usual, alike, also, " GT/s");
 }
 
 /* NICs of the fabric and, if asked for, GPUs, each with the number of `key`. */
@@ -210,98 +211,5 @@ void fc_rule_topo_slot(const struct fc_case *c)
         return;
     compare_slots(c, &width, true, &group);
     compare_slots(c, &speed, false, &group);
-    fc_nodegroup_close(&group);
-}
-
-/* ---- shares of NICs ---- */
-
-enum { MOST_GPUS = 512, MOST_NICS = 64 }; /* beyond them a node's facts are no node's */
-
-static size_t count_at_most(const json_t *list, size_t most)
-{
-    size_t n = json_array_size(list);
-    return n < most ? n : most;
-}
-
-/* How many NICs a GPU has, of one that it shares its part. 0: none is near. */
-static double share_of(const json_t *functions, const json_t *gpu)
-{
-    const json_t *mine = json_object_get(gpu, "nics");
-    double share = 0;
-    for (size_t i = 0; i < count_at_most(mine, MOST_NICS); i++) {
-        const json_t *nic = json_array_get(mine, i);
-        size_t users = 0;
-        for (size_t g = 0; g < count_at_most(functions, MOST_GPUS); g++) {
-            const json_t *theirs =
-                json_object_get(json_array_get(functions, g), "nics");
-            for (size_t k = 0; k < count_at_most(theirs, MOST_NICS); k++)
-                if (json_equal(json_array_get(theirs, k), nic))
-                    users++;
-        }
-        share += 1.0 / (double)(users ? users : 1);
-    }
-    return share;
-}
-
-struct shares {
-    const json_t *most, *least; /* GPUs; NULL: none has NICs near it */
-    double max, min;
-};
-
-static struct shares shares_of(const struct fc_evidence *ev, size_t node)
-{
-    const json_t *list = fc_nodefact_json(ev, node, "topo.functions");
-    struct shares s = {NULL, NULL, 0, 0};
-    for (size_t i = 0; i < count_at_most(list, MOST_GPUS); i++) {
-        const json_t *o = json_array_get(list, i);
-        if (json_array_size(json_object_get(o, "nics")) == 0)
-            continue;
-        double share = share_of(list, o);
-        if (!s.most || share > s.max) {
-            s.most = o;
-            s.max = share;
-        }
-        if (!s.least || share < s.min) {
-            s.least = o;
-            s.min = share;
-        }
-    }
-    return s;
-}
-
-/* Else topology.locality tells, and shares of far and near NICs are no measure. */
-static bool is_equally_near(const struct fc_evidence *ev, size_t node)
-{
-    const json_t *list = fc_nodefact_json(ev, node, "topo.near");
-    for (size_t i = 1; i < json_array_size(list); i++)
-        if (!json_equal(json_array_get(list, i), json_array_get(list, 0)))
-            return false;
-    return true;
-}
-
-void fc_rule_topo_ratio(const struct fc_case *c)
-{
-    struct shares first = {NULL, NULL, 0, 0};
-    struct fc_nodegroup group;
-    if (!fc_nodegroup_open(c, &group))
-        return;
-    for (size_t i = 0; i < c->ev->nodes; i++) {
-        struct shares s = shares_of(c->ev, i);
-        if (!s.most || s.max < 1.9 * s.min || !is_equally_near(c->ev, i))
-            continue;
-        first = group.count ? first : s;
-        fc_nodegroup_add(&group, i);
-    }
-    bool alike = group.count == c->ev->nodes && group.count >= FC_SIBLINGS_ENOUGH;
-    struct fc_finding f =
-        fc_finding_of_config(c, alike ? FC_SEV_INFO : FC_SEV_WARN, FC_NONE);
-    f.confidence = FC_CONF_MEDIUM;
-    f.cause = "a NIC or GPU that is missing or sits in another slot than it should";
-    f.remedy = "compare the slots with the maker's drawing, and count GPUs and NICs";
-    fc_nodegroup_find(
-        c, &group, &f,
-        "GPUs have unlike shares of the NICs near them: %s %.2g, %s %.2g",
-        first.most ? fc_clip(fc_sibling_text(first.most, "name")).s : "-", first.max,
-        first.least ? fc_clip(fc_sibling_text(first.least, "name")).s : "-", first.min);
     fc_nodegroup_close(&group);
 }

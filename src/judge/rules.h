@@ -85,8 +85,10 @@ void fc_rule_unreadable(const struct fc_case *c);
 /* rule_topology.c: is each GPU and NIC there, and connected as its equals are? */
 void fc_rule_topo_link(const struct fc_case *c);
 void fc_rule_topo_slot(const struct fc_case *c);
-void fc_rule_topo_ratio(const struct fc_case *c);
 void fc_rule_topo_count(const struct fc_case *c);
+/* rule_locality.c: has each GPU its NIC near it, and as much of it as others? */
+void fc_rule_topo_locality(const struct fc_case *c);
+void fc_rule_topo_ratio(const struct fc_case *c);
 /* rule_topo_file.c: is NCCL's topology file of this node? */
 void fc_rule_topo_file(const struct fc_case *c);
 /* rule_xid.c: does the kernel's log say that a GPU is sick? */
@@ -97,7 +99,6 @@ void fc_rule_topo_rate(const struct fc_case *c);
 void fc_rule_topo_firmware(const struct fc_case *c);
 void fc_rule_topo_settings(const struct fc_case *c);
 /* rule_setup.c: is each node set up for what its hardware is for? */
-void fc_rule_topo_locality(const struct fc_case *c);
 void fc_rule_topo_iommu(const struct fc_case *c);
 void fc_rule_topo_acs(const struct fc_case *c);
 void fc_rule_topo_odd(const struct fc_case *c);

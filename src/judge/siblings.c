@@ -2,6 +2,7 @@
 #include "judge/siblings.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,22 +113,69 @@ static bool is_by_design(const struct fc_sibling *group, size_t n,
     return others + 1 >= FC_SIBLINGS_ENOUGH && 2 * alike > others;
 }
 
-/* Items of one value in one place stand in a row: one answer for all of them. */
+/* "; so too mlx5_1, mlx5_2 and 4 more" of the node of run[0], of those marked. */
+static struct fc_clip also_text(const struct fc_sibling *run, const bool *odd, size_t n)
+{
+    char text[128] = "";
+    size_t used = 0, more = 0;
+    for (size_t i = 1; i < n; i++) {
+        const char *name = fc_sibling_text(run[i].o, "name");
+        if (!odd[i] || run[i].node != run->node)
+            continue;
+        name = *name ? name : fc_sibling_text(run[i].o, "nic");
+        if (used + strlen(name) + 40 < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                     used ? ", " : "; so too ", name);
+        else
+            more++;
+    }
+    if (more > 0)
+        snprintf(text + used, sizeof text - used, "%s%zu more",
+                 used ? " and " : "; so too ", more);
+    return fc_clip(text);
+}
+
+/* run[0..n) have one odd value: those that are not so by design, once a node. */
+static void say_run(const struct fc_case *c, const struct fc_sibling *run, size_t n,
+                    const bool *odd, const struct fc_sibling *usual, size_t alike,
+                    fc_sibling_say_fn say)
+{
+    bool *said = calloc(c->ev->nodes + 1, sizeof *said);
+    if (!said) {
+        c->out->status = FC_NOMEM;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!odd[i] || said[run[i].node])
+            continue;
+        said[run[i].node] = true;
+        say(c, &run[i], usual, alike, also_text(&run[i], &odd[i], n - i).s);
+    }
+    free(said);
+}
+
+/* Items of one value stand in a row, and of those the ones in one place: one answer for
+ * all of these. */
 static void say_odd(const struct fc_case *c, const struct fc_sibling *group, size_t n,
                     const struct fc_sibling *usual, size_t alike, fc_sibling_say_fn say)
 {
-    const struct fc_sibling *asked = NULL;
-    bool by_design = false;
-    for (size_t i = 0; i < n; i++) {
-        if (fc_sibling_same_value(&group[i], usual))
-            continue;
-        if (!asked || !fc_sibling_same_value(asked, &group[i]) ||
-            by_place(asked, &group[i]) != 0)
-            by_design = is_by_design(group, n, &group[i]);
-        asked = &group[i];
-        if (!by_design)
-            say(c, &group[i], usual, alike);
+    bool *odd = calloc(n, sizeof *odd);
+    if (!odd) {
+        c->out->status = FC_NOMEM;
+        return;
     }
+    for (size_t i = 0, end; i < n; i = end) {
+        bool any = false;
+        for (end = i; end < n && fc_sibling_same_value(&group[i], &group[end]); end++) {
+            bool asked = end > i && by_place(&group[end - 1], &group[end]) == 0;
+            odd[end] = !fc_sibling_same_value(&group[end], usual) &&
+                       (asked ? odd[end - 1] : !is_by_design(group, n, &group[end]));
+            any |= odd[end];
+        }
+        if (any)
+            say_run(c, &group[i], end - i, &odd[i], usual, alike, say);
+    }
+    free(odd);
 }
 
 void fc_siblings_sort(struct fc_siblings *all)

@@ -43,15 +43,19 @@ bool fc_sibling_is_active(const struct fc_sibling *item);
 bool fc_sibling_same_kind(const struct fc_sibling *a, const struct fc_sibling *b);
 bool fc_sibling_same_value(const struct fc_sibling *a, const struct fc_sibling *b);
 
-/* Says what `odd` is, of which `alike` equals are like `usual`. */
+/* Says what `odd` is, of which `alike` equals are like `usual`. `also` ends the
+ * message: "; so too mlx5_1, mlx5_2" where more of the same node have the same odd
+ * value, else "". */
 typedef void (*fc_sibling_say_fn)(const struct fc_case *c, const struct fc_sibling *odd,
-                                  const struct fc_sibling *usual, size_t alike);
+                                  const struct fc_sibling *usual, size_t alike,
+                                  const char *also);
 
 /* Sorts by kind, part and value; drops those without kind or value. */
 void fc_siblings_sort(struct fc_siblings *all);
 
 /* In each group of equals: when at least two thirds of an item's equals have one value,
- * `say` is told of each that has another. Those without kind or value do not count. */
+ * `say` is told of each that has another, once a node and value. Those without kind or
+ * value do not count. */
 void fc_siblings_compare(const struct fc_case *c, struct fc_siblings *all,
                          fc_sibling_say_fn say);
 
