@@ -29,7 +29,7 @@ ok "planted rows are found" eval '! is_whole no.rule gpu-missing healthy >/dev/n
     ! is_whole expect.gpus healthy healthy >/dev/null && ! is_whole expect.gpus gpu-missing gpu-missing >/dev/null'
 
 # all rules about pictures and settings are in it
-grep -oE '^ *(topology|setup|gpu)\.[a-z]+' list | tr -d ' ' | sort -u >rules
+grep -oE '^ *(topology|setup|gpu)\.[a-z_]+' list | tr -d ' ' | sort -u >rules
 cut -d ' ' -f 1 rows | sort -u >named
 ok "every rule about pictures and settings has a row" \
     eval '[ "$(wc -l <rules)" -gt 15 ] && [ -z "$(comm -23 rules named)" ]'
