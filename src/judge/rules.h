@@ -112,6 +112,7 @@ void fc_rule_setup_hca(const struct fc_case *c);
 void fc_rule_nodes(const struct fc_case *c);
 void fc_rule_expect_nodes(const struct fc_case *c);
 void fc_rule_expect_gpus(const struct fc_case *c);
+void fc_rule_expect_nics(const struct fc_case *c);
 
 /* True when other load or a lack of CPUs spoils this probe's speed on the node
  * (FC_NONE: on any). */
