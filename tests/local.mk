@@ -80,6 +80,7 @@ FC_UNIT = \
 	tests/unit/suspects \
 	tests/unit/switches \
 	tests/unit/topo \
+	tests/unit/topo_file \
 	tests/unit/topo_fuzz \
 	tests/unit/training \
 	tests/unit/units \
@@ -87,7 +88,8 @@ FC_UNIT = \
 	tests/unit/watchdog \
 	tests/unit/worker \
 	tests/unit/worker_life \
-	tests/unit/worker_parts
+	tests/unit/worker_parts \
+	tests/unit/xids
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(FC_UNIT)
@@ -97,6 +99,7 @@ LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
 EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
+EXTRA_DIST += tests/topo/judging.bash
 tests_unit_worker_SOURCES = tests/unit/worker.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
@@ -105,7 +108,7 @@ tests_unit_journal_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 # The program with faulty devices, and the tests that launch several ranks.
 check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \
-	tests/mpi/pairs_retest tests/mpi/rte tests/topo/hwloc_counts
+	tests/mpi/pairs_retest tests/mpi/rte tests/topo/hwloc_counts tests/topo/journal_of
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -128,7 +131,10 @@ FC_SHELL_TESTS = \
 	tests/mpi/switches.sh \
 	tests/mpi/training.sh \
 	tests/topo/corpus.sh \
-	tests/topo/own.sh
+	tests/topo/faults.sh \
+	tests/topo/judged.sh \
+	tests/topo/own.sh \
+	tests/topo/traps.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 # The training step against plain arithmetic; started by tests/mpi/training.sh.

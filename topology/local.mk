@@ -8,6 +8,7 @@ topology_libtopology_a_SOURCES = \
 	topology/facts_gpudirect.c \
 	topology/facts_host.c \
 	topology/facts_io.c \
+	topology/facts_kmsg.c \
 	topology/facts_load.c topology/facts_load.h \
 	topology/facts_nccl.c \
 	topology/facts_pages.c \
@@ -16,6 +17,7 @@ topology_libtopology_a_SOURCES = \
 	topology/facts_read.c topology/facts_read.h \
 	topology/facts_root.c topology/facts_root.h \
 	topology/facts_topo.c \
+	topology/facts_topo_file.c \
 	topology/facts_verbs.c \
 	topology/facts_virt.c \
 	topology/limits.c topology/limits.h \

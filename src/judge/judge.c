@@ -48,7 +48,7 @@ static void court_close(struct court *court)
  * says otherwise. */
 static json_t *effective_profile(json_t *given, const json_t *journal)
 {
-    static const char *const keys[] = {"nodes", "gpus"};
+    static const char *const keys[] = {"nodes", "gpus", "nics", "nic_gbps"};
     json_t *profile = json_deep_copy(given);
     json_t *expect = json_object_get(profile, "expect");
     const json_t *demanded = json_object_get(journal, "expect");
