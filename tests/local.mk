@@ -43,6 +43,7 @@ FC_UNIT = \
 	tests/unit/bench_table \
 	tests/unit/blame \
 	tests/unit/config \
+	tests/unit/container \
 	tests/unit/control \
 	tests/unit/crew \
 	tests/unit/device \
@@ -91,7 +92,7 @@ endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
-EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
+EXTRA_DIST += tests/fixtures/container tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 tests_unit_worker_SOURCES = tests/unit/worker.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \

@@ -4,6 +4,7 @@ topology_libtopology_a_SOURCES = \
 	topology/cpuset.c topology/cpuset.h \
 	topology/facts.c topology/facts.h \
 	topology/facts_cgroup.c \
+	topology/facts_container.c \
 	topology/facts_host.c \
 	topology/facts_io.c \
 	topology/facts_load.c topology/facts_load.h \

@@ -127,6 +127,11 @@ static enum fc_status read_virt(struct fc_topo *topo, const struct fc_tree *tree
                  json_string_value(json_object_get(facts.values, "virt.hypervisor")));
     fc_topo_text(topo->container, sizeof topo->container,
                  json_string_value(json_object_get(facts.values, "virt.container")));
+    fc_topo_text(topo->gpus_by, sizeof topo->gpus_by,
+                 json_string_value(json_object_get(facts.values, "virt.gpus_by")));
+    const json_t *files = json_object_get(facts.values, "virt.gpu_files");
+    topo->gpu_files = files ? (int)json_integer_value(files) : -1;
+    topo->mig = fc_topo_mig_of(json_object_get(facts.values, "virt.mig"));
     fc_facts_fini(&facts);
     return FC_OK;
 }
@@ -297,6 +302,7 @@ enum fc_status fc_topo_open(const struct fc_topo_source *source,
     if (!topo)
         return fc_fail(err, FC_NOMEM, "a node's picture: out of memory");
     topo->packages_n = topo->cores = topo->pus = topo->numa_n = -1;
+    topo->gpu_files = -1;
     enum fc_status status = read_source(topo, source, err);
     if (status == FC_OK)
         status = fc_topo_relate(topo, err);

@@ -248,7 +248,7 @@ suits() { # FILE WORKLOADS: "yes no unknown yes", in the order of the list
 ok "NVSwitch and a rail for each GPU: for everything" suits "$big" "yes yes yes yes"
 ok "how it is connected, in words" says "$big" \
     '.tier.inside == "NVSwitch between all 8 GPUs (NV18)" and
-     .tier.outside == "InfiniBand, 8 NICs, 3200 Gb/s together"'
+     .tier.outside == "InfiniBand, 8 rails of 400 Gb/s, 3200 together"'
 ok "links, but no RDMA: for one node" suits "$xgmi" "no yes yes yes"
 ok "rates and links are not told: unknown" suits "$many" "unknown unknown yes yes"
 ok "nothing is told: unknown" suits "$fixtures/nccl-without-classes.xml" \
