@@ -48,6 +48,7 @@ FC_UNIT = \
 	tests/unit/crew \
 	tests/unit/device \
 	tests/unit/device_probe \
+	tests/unit/differ \
 	tests/unit/facts \
 	tests/unit/facts_cgroup \
 	tests/unit/facts_load \

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += topology/libtopology.a
 topology_libtopology_a_SOURCES = \
 	topology/cpuset.c topology/cpuset.h \
+	topology/differ.c topology/differ.h \
 	topology/facts.c topology/facts.h \
 	topology/facts_cgroup.c \
 	topology/facts_container.c \
@@ -36,5 +37,6 @@ topology_libtopology_a_SOURCES = \
 	topology/relate.c \
 	topology/svg_layout.c topology/svg_layout.h \
 	topology/tier.c topology/tier.h \
+	topology/traits.c topology/traits.h \
 	topology/tree.c topology/tree.h
 FC_LIBS += topology/libtopology.a

@@ -24,6 +24,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/pairs_slow.c \
 	src/judge/peers.c src/judge/peers.h \
 	src/judge/profile.c src/judge/profile.h \
+	src/judge/rule_classes.c \
 	src/judge/rule_config.c \
 	src/judge/rule_coverage.c \
 	src/judge/rule_events.c \
