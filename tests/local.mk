@@ -122,6 +122,7 @@ FC_SHELL_TESTS = \
 	tests/mpi/rte.sh \
 	tests/mpi/shaped-link.sh \
 	tests/mpi/training.sh \
+	tests/mpi/unlike.sh \
 	tests/topo/corpus.sh \
 	tests/topo/own.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
@@ -141,7 +142,7 @@ tests_fleet_score_SOURCES = tests/fleet/score.c tests/fleet/truth.c tests/fleet/
 
 # Built by the scripts of tests/bench when they run.
 EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \
-	tests/bench/mpigraph
+	tests/bench/mpigraph tests/bench/pictures
 tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)

@@ -125,14 +125,23 @@ static void put_parts(FILE *out, struct changes *all, size_t first)
         fprintf(out, " and %zu more", n - NAMED);
 }
 
+/* "7 GPUs instead of 8", "1 GPU instead of 8": the words are plurals. */
+static void put_count(FILE *out, const struct change *c)
+{
+    const char *what = any_of(c)->what;
+    bool one = strcmp(value_of(c->mine), "1") == 0;
+    size_t n = strlen(what), tail = !one ? 0 : strcmp(what, "NVSwitches") == 0 ? 2 : 1;
+    fprintf(out, "%s %.*s instead of %s", value_of(c->mine), (int)(n - tail), what,
+            value_of(c->usual));
+}
+
 static void put_change(FILE *out, struct changes *all, size_t first)
 {
     struct change *c = &all->change[first];
     const struct fc_trait *t = any_of(c);
     c->told = true;
     if (t->kind == FC_TRAIT_COUNT) {
-        fprintf(out, "%s %s instead of %s", value_of(c->mine), t->what,
-                value_of(c->usual));
+        put_count(out, c);
     } else if (t->part[0] == '\0') {
         fprintf(out, "%s %s instead of %s", t->what, value_of(c->mine),
                 value_of(c->usual));

@@ -314,21 +314,35 @@ static void read_nic(struct fc_traits *all, const struct part *part, const json_
         add_rate(all, part, "rate", nic);
 }
 
+/* The PCI function's vendor and device, which some drivers say no more of. */
+static void add_id(struct fc_traits *all, const struct part *part, const json_t *pci,
+                   const char *bdf)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach(pci, i, o)
+    {
+        if (*bdf && strcmp(text(o, "bdf"), bdf) == 0)
+            add(all, part, "PCI id", text(o, "id"));
+    }
+}
+
 static void read_devices(struct fc_traits *all, const json_t *topology,
                          const struct ends *ends)
 {
-    const json_t *nics = json_object_get(topology, "nics");
-    size_t i;
-    json_t *o;
-    json_array_foreach(json_object_get(topology, "gpus"), i, o)
-    {
+    const json_t *gpus = json_object_get(topology, "gpus"),
+                 *nics = json_object_get(topology, "nics"),
+                 *pci = json_object_get(topology, "pci");
+    for (size_t i = 0; i < ends->count; i++) {
+        const json_t *o = i < ends->gpus ? json_array_get(gpus, i)
+                                         : json_array_get(nics, i - ends->gpus);
+        if (strcmp(text(o, "role"), "virtual") == 0)
+            continue;
         if (i < ends->gpus)
             read_gpu(all, &ends->part[i], o);
-    }
-    json_array_foreach(nics, i, o)
-    {
-        if (ends->gpus + i < ends->count && strcmp(text(o, "role"), "virtual") != 0)
-            read_nic(all, &ends->part[ends->gpus + i], o);
+        else
+            read_nic(all, &ends->part[i], o);
+        add_id(all, &ends->part[i], pci, text(o, "bdf"));
     }
 }
 
