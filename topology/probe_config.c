@@ -283,6 +283,8 @@ static enum fc_status share_usual(struct fc_run *run, struct state *s, json_t *p
                                   struct fc_error *err)
 {
     size_t ranks = (size_t)run->rte->size;
+    for (int r = 0; r < run->rte->size; r++)
+        s->kin[r].rank = r;
     fc_kin_sort(s->kin, ranks);
     s->usual_rank = fc_kin_alike(s->kin, ranks) ? -1 : fc_kin_usual(s->kin, ranks, 0);
     if (s->usual_rank < 0)
@@ -381,7 +383,6 @@ static enum fc_status gather(struct fc_run *run, struct state *s, json_t **out_p
         *mine = make_picture(s, out_picture, why);
     if (*mine != FC_OK)
         s->own.class = 0;
-    s->own.rank = run->rte->rank;
     if (status == FC_OK)
         status = fc_rte_allgather(run->rte, "classes of the nodes", &s->own,
                                   sizeof s->own, s->kin, err);

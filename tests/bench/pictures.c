@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What rank 0 of a run of 1024 nodes does with their pictures: a runtime that stands for
- * the other ranks hands their lines to fc_phase_commit, and the judge reads what was
- * written. The nodes have 8 GPUs, 10 NICs and 4 switches, in captured trees that the
- * product's readers read; a dozen of them are odd, each in its own way. All that the
- * other ranks do runs in a child process, whose memory does not count. One line "name
- * value target" a figure. */
+/* What rank 0 of a run of 1024 nodes does with their pictures: a runtime that stands
+ * for the other ranks hands their lines to fc_phase_commit, and the judge reads what
+ * was written. The nodes have 8 GPUs, 10 NICs and 4 switches, in captured trees that
+ * the product's readers read; a dozen of them are odd, each in its own way. All that
+ * the other ranks do runs in a child process, whose memory does not count. One line
+ * "name value target" a figure; show=1: what the judge says of the odd ones, too.
+ */
 #include "core/clock.h"
 #include "core/journal.h"
 #include "core/log.h"
