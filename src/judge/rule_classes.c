@@ -90,6 +90,7 @@ static struct share share_of(const struct fc_evidence *ev, const char *const *va
     return s;
 }
 
+/* A single node is named by its finding. */
 static void tell_group(const struct fc_case *c, const struct fc_finding *base,
                        struct share share, const struct odd *odd, const size_t *node,
                        size_t nodes)
@@ -97,18 +98,20 @@ static void tell_group(const struct fc_case *c, const struct fc_finding *base,
     struct fc_finding f = *base;
     bool most = share.all >= MAJORITY_OF && 2 * share.alike > share.all;
     const char *usual = c->ev->node[odd->usual].name;
-    const char *is = nodes > 1 ? "are" : "is";
+    struct fc_clip who = fc_clip("");
+    if (nodes > 1)
+        who = fc_hosts(c->ev, node, nodes);
     f.odd = node;
     f.odds = nodes;
     f.node = nodes == 1 ? node[0] : FC_NONE;
     f.confidence = most ? FC_CONF_HIGH : FC_CONF_LOW;
     if (most)
-        fc_find(c->out, &f, "%s %s unlike %zu of %zu nodes, such as %s: %s",
-                fc_hosts(c->ev, node, nodes).s, is, share.alike, share.all,
-                fc_clip(usual).s, odd->text);
+        fc_find(c->out, &f, "%s%sunlike %zu of %zu nodes, such as %s: %s", who.s,
+                nodes > 1 ? " are " : "", share.alike, share.all, fc_clip(usual).s,
+                odd->text);
     else
-        fc_find(c->out, &f, "%s %s unlike %s: %s; %s", fc_hosts(c->ev, node, nodes).s,
-                is, fc_clip(usual).s, odd->text,
+        fc_find(c->out, &f, "%s%sunlike %s: %s; %s", who.s, nodes > 1 ? " are " : "",
+                fc_clip(usual).s, odd->text,
                 share.all < MAJORITY_OF ? "two nodes cannot say which is right"
                                         : "no class has most of the nodes");
 }

@@ -48,6 +48,6 @@ ok "nodes that are alike have one picture and no differences" [ \
 jq -r '.findings[] | select(.check == "config.differs") | .message' run/report.json >findings
 ok "one finding says it, and none a number that follows from it" [ "$(grep -c . findings)" = 1 ]
 ok "in words" grep -q \
-    "^n1 is unlike 2 of 3 nodes, such as n0: 1 GPU instead of 2; GPU 0000:b3:00.0 missing" findings
+    "^unlike 2 of 3 nodes, such as n0: 1 GPU instead of 2; GPU 0000:b3:00.0 missing" findings
 show findings
 done_testing
