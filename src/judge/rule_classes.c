@@ -90,28 +90,34 @@ static struct share share_of(const struct fc_evidence *ev, const char *const *va
     return s;
 }
 
-/* A single node is named by its finding. */
+/* Which nodes it is of is the finding's to say. */
+static struct fc_finding finding_of(const struct fc_finding *base, const size_t *node,
+                                    size_t nodes)
+{
+    struct fc_finding f = *base;
+    f.odd = node;
+    f.odds = nodes;
+    f.node = nodes == 1 ? node[0] : FC_NONE;
+    f.cause = "a part that did not come up, was swapped or sits in another slot, or a "
+              "kind of node of its own";
+    f.remedy = "look at the parts that are named; kinds of node are judged in runs of "
+               "their own";
+    return f;
+}
+
 static void tell_group(const struct fc_case *c, const struct fc_finding *base,
                        struct share share, const struct odd *odd, const size_t *node,
                        size_t nodes)
 {
-    struct fc_finding f = *base;
+    struct fc_finding f = finding_of(base, node, nodes);
     bool most = share.all >= MAJORITY_OF && 2 * share.alike > share.all;
     const char *usual = c->ev->node[odd->usual].name;
-    struct fc_clip who = fc_clip("");
-    if (nodes > 1)
-        who = fc_hosts(c->ev, node, nodes);
-    f.odd = node;
-    f.odds = nodes;
-    f.node = nodes == 1 ? node[0] : FC_NONE;
     f.confidence = most ? FC_CONF_HIGH : FC_CONF_LOW;
     if (most)
-        fc_find(c->out, &f, "%s%sunlike %zu of %zu nodes, such as %s: %s", who.s,
-                nodes > 1 ? " are " : "", share.alike, share.all, fc_clip(usual).s,
-                odd->text);
+        fc_find(c->out, &f, "unlike %zu of %zu nodes, such as %s: %s", share.alike,
+                share.all, fc_clip(usual).s, odd->text);
     else
-        fc_find(c->out, &f, "%s%sunlike %s: %s; %s", who.s, nodes > 1 ? " are " : "",
-                fc_clip(usual).s, odd->text,
+        fc_find(c->out, &f, "unlike %s: %s; %s", fc_clip(usual).s, odd->text,
                 share.all < MAJORITY_OF ? "two nodes cannot say which is right"
                                         : "no class has most of the nodes");
 }
@@ -120,16 +126,14 @@ static void tell_group(const struct fc_case *c, const struct fc_finding *base,
 static void tell_rest(const struct fc_case *c, const struct fc_finding *base,
                       const struct odd *odd, size_t *node, size_t odds)
 {
-    struct fc_finding f = *base;
     size_t groups = 0;
     for (size_t i = 0; i < odds; i++) {
         node[i] = odd[i].node;
         groups += i == 0 || !same_group(&odd[i - 1], &odd[i]);
     }
-    f.odd = node;
-    f.odds = odds;
-    fc_find(c->out, &f, "%s differ in %zu more ways, which their node lines name",
-            fc_hosts(c->ev, node, odds).s, groups);
+    struct fc_finding f = finding_of(base, node, odds);
+    fc_find(c->out, &f, "unlike the usual node in %zu more ways: see their node lines",
+            groups);
 }
 
 static void tell(const struct fc_case *c, const struct fc_finding *base,
