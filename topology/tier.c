@@ -35,12 +35,20 @@ static bool gives_none(const struct fc_topo *topo)
            topo->gpus > 0;
 }
 
+/* GPUs on the bus that the ranks can use at all. */
+static size_t usable_gpus(const struct fc_topo *topo)
+{
+    bool fewer = is_told(topo->container) && topo->gpu_files > 0 &&
+                 (size_t)topo->gpu_files < topo->gpus;
+    return fewer ? (size_t)topo->gpu_files : topo->gpus;
+}
+
 /* What the ranks have is slices, which reach no other GPU. */
 static bool is_sliced(const struct fc_topo *topo)
 {
     return topo->mig.open > 0 &&
            (topo->mig.slices == 0 || topo->mig.open < topo->mig.slices ||
-            (size_t)topo->mig.gpus >= topo->gpus);
+            (size_t)topo->mig.gpus >= usable_gpus(topo));
 }
 
 static void put_machine(const struct fc_topo *topo, FILE *out)
@@ -65,9 +73,8 @@ static void put_container(const struct fc_topo *topo, FILE *out)
     fprintf(out, ", in a container: %s", topo->container);
     if (gives_none(topo))
         fprintf(out, ", which was given none of %zu GPUs", topo->gpus);
-    else if (is_told(topo->gpus_by) && topo->gpu_files > 0 &&
-             (size_t)topo->gpu_files < topo->gpus)
-        fprintf(out, ", %d of %zu GPUs by %s", topo->gpu_files, topo->gpus,
+    else if (is_told(topo->gpus_by) && usable_gpus(topo) < topo->gpus)
+        fprintf(out, ", %zu of %zu GPUs by %s", usable_gpus(topo), topo->gpus,
                 topo->gpus_by);
     else if (is_told(topo->gpus_by))
         fprintf(out, ", GPUs by %s", topo->gpus_by);
@@ -274,7 +281,7 @@ static void judge_one_node(const struct fc_topo *topo, struct fc_tier *out)
         judge(out, 1, name, FC_SUITS_NO, no_gpu_whole(topo));
     else if (!topo->gpus_known)
         judge(out, 1, name, FC_SUITS_UNKNOWN, "GPUs are not told");
-    else if (topo->gpus < 2)
+    else if (usable_gpus(topo) < 2)
         judge(out, 1, name, FC_SUITS_NO, "fewer than two GPUs");
     else if (linked == pairs)
         judge(out, 1, name, FC_SUITS_YES, "every GPU has links to every other");

@@ -258,6 +258,28 @@ ok "rates and links are not told: unknown" suits "$many" "unknown unknown yes ye
 ok "nothing is told: unknown" suits "$fixtures/nccl-without-classes.xml" \
     "unknown unknown unknown unknown"
 
+# The same node with two GPUs on its bus, as the ranks of a container see it.
+inside() { # CONTAINER: a folder of tests/fixtures/container
+    cp -r tree "in-$1" && cp -r --no-preserve=mode "$top_srcdir/tests/fixtures/container/$1/." "in-$1"
+}
+inside kubernetes-plugin
+ok "a container, and what gave it its GPUs" says in-kubernetes-plugin \
+    '.tier.isolation == "bare metal, in a container: kubernetes, GPUs by nvidia-container-cli, device plugin"
+     and .gpu_files == 2 and .mig == {gpus: 0, slices: 0, open: 0}'
+inside docker-device
+ok "one of the GPUs" says in-docker-device \
+    '.tier.isolation == "bare metal, in a container: docker, 1 of 2 GPUs by device files alone"'
+inside kubernetes-without-variables
+ok "one GPU trains with no other of its node" says in-docker-device \
+    '.tier.suits[1] == {workload: "single-node training", suits: "no", reason: "fewer than two GPUs"}'
+ok "none of them: for nothing" suits in-kubernetes-without-variables "no no no no"
+inside kubernetes-mig
+ok "a slice of one: for what fits it" suits in-kubernetes-mig "no no yes yes"
+ok "the text begins with what the node is" eval \
+    'topo --sysroot in-kubernetes-mig | sed -n 3p | grep -q "^isolation .*MIG: 1 of 1 slices on 1 GPU$"'
+ok "the drawing says it, too" eval \
+    'topo --sysroot in-kubernetes-mig --format svg | grep -q ">bare metal, in a container: kubernetes, "'
+
 # ---- our own JSON, and journals --------------------------------------------------------------
 
 round_trip() { # ARGS…: what is derived from our JSON is what it was made of
@@ -273,6 +295,7 @@ ok "of XGMI" round_trip --from "$xgmi"
 ok "of hwloc's XML" round_trip --from "$fixtures/hwloc-2gpu.xml"
 ok "of a captured tree" round_trip --sysroot tree
 ok "of this machine" round_trip
+ok "of a container" round_trip --sysroot in-kubernetes-mig
 topo --from "$big" --format json >picture.json
 {
     echo '{"type":"run","schema":"fabricheck-journal/1"}'
