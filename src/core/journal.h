@@ -10,8 +10,7 @@
  * Reader: tolerates a cut last line, counts lines it cannot parse, merges spool files
  * beside the journal, and drops lines that were seen before (same "src").
  * Of a matrix line, lists that are long are given as their text, unparsed: a JSON
- * string that holds "[[0,12],[4,8]]". Equal values of fact lines are one value, which
- * nobody may change.
+ * string that holds "[[0,12],[4,8]]".
  * Collective: no. Refuses to know: what lines mean, beyond type, seq and src.
  */
 #ifndef FC_CORE_JOURNAL_H

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 enum { MAX_LINE = 64 << 20 }; /* a matrix line of the largest fleet is far below this */
-enum { SHORT_LINE = 2048, SHORT_LIST = 64, MAX_LISTS = 16, SHARED_TEXT = 32 };
+enum { SHORT_LINE = 2048, SHORT_LIST = 64, MAX_LISTS = 16 };
 
 /* --- one line --- */
 
@@ -126,71 +126,31 @@ static json_t *parse_line(const char *line, size_t length)
     json_t *object = NULL;
     if (length > MAX_LINE)
         return NULL;
-    if (length > SHORT_LINE && memmem(line, length, "\"matrix\"", 8))
+    if (length > SHORT_LINE)
         object = parse_matrix(line, length);
     return object ? object : json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
 }
 
-/* --- what nodes have in common --- */
-
-/* The first copy of an equal value; `value` itself where there is none yet. NULL: leave
- * it as it is. */
-static json_t *first_copy(json_t *pool, json_t *value)
-{
-    bool long_text = json_is_string(value) && json_string_length(value) > SHARED_TEXT;
-    if (!long_text && !json_is_array(value) && !json_is_object(value))
-        return NULL;
-    char *key = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    json_t *copy = key ? json_object_get(pool, key) : NULL;
-    if (key && !copy && json_object_set(pool, key, value) == 0)
-        copy = value;
-    free(key);
-    return copy;
-}
-
-/* Facts are the same on most nodes: equal values of several lines become one, which
- * nobody may change. */
-static void share_facts(json_t *pool, json_t *line)
-{
-    json_t *facts = json_object_get(line, "facts");
-    json_t *gaps = first_copy(pool, json_object_get(line, "unreadable"));
-    for (void *i = json_object_iter(facts); i; i = json_object_iter_next(facts, i)) {
-        json_t *copy = first_copy(pool, json_object_iter_value(i));
-        if (copy && copy != json_object_iter_value(i))
-            json_object_iter_set(facts, i, copy);
-    }
-    if (gaps && gaps != json_object_get(line, "unreadable"))
-        json_object_set(line, "unreadable", gaps);
-}
-
 /* --- files --- */
 
-/* What reading files of one journal shares. */
-struct reading {
-    struct fc_journal_text *text;
-    size_t room;
-    json_t *seen; /* maps "src" to true */
-    json_t *pool; /* values of facts by their text */
-};
-
-static enum fc_status add_line(struct reading *r, json_t *line, struct fc_error *err)
+static enum fc_status add_line(struct fc_journal_text *text, json_t *line, size_t *room,
+                               struct fc_error *err)
 {
-    struct fc_journal_text *text = r->text;
-    if (text->lines == r->room) {
-        size_t larger = r->room ? 2 * r->room : 256;
+    if (text->lines == *room) {
+        size_t larger = *room ? 2 * *room : 256;
         json_t **lines = realloc(text->line, larger * sizeof *lines);
         if (!lines) {
             json_decref(line);
             return fc_fail(err, FC_NOMEM, "out of memory for the journal's lines");
         }
         text->line = lines;
-        r->room = larger;
+        *room = larger;
     }
     text->line[text->lines++] = line;
     return FC_OK;
 }
 
-/* A twin of an earlier line is dropped. */
+/* `seen` maps "src" to true. A twin of an earlier line is dropped. */
 static bool is_twin(json_t *seen, const json_t *line)
 {
     const char *src = json_string_value(json_object_get(line, "src"));
@@ -202,8 +162,8 @@ static bool is_twin(json_t *seen, const json_t *line)
     return false;
 }
 
-static enum fc_status read_file(const char *path, struct reading *r,
-                                struct fc_error *err)
+static enum fc_status read_file(const char *path, struct fc_journal_text *text,
+                                size_t *room, json_t *seen, struct fc_error *err)
 {
     FILE *file = fopen(path, "re");
     if (!file)
@@ -220,14 +180,13 @@ static enum fc_status read_file(const char *path, struct reading *r,
         if (!json_is_string(json_object_get(object, "type"))) {
             json_decref(object);
             if (whole)
-                r->text->bad_lines++;
+                text->bad_lines++;
             else
-                r->text->cut = true;
-        } else if (is_twin(r->seen, object)) {
+                text->cut = true;
+        } else if (is_twin(seen, object)) {
             json_decref(object);
         } else {
-            share_facts(r->pool, object);
-            status = add_line(r, object, err);
+            status = add_line(text, object, room, err);
         }
     }
     if (status == FC_OK && ferror(file))
@@ -250,8 +209,8 @@ static int spool_filter(const struct dirent *entry)
     return is_spool(entry);
 }
 
-static enum fc_status read_spools(const char *dir, struct reading *r,
-                                  struct fc_error *err)
+static enum fc_status read_spools(const char *dir, struct fc_journal_text *text,
+                                  size_t *room, json_t *seen, struct fc_error *err)
 {
     struct dirent **entry = NULL;
     int count = scandir(dir, &entry, spool_filter, versionsort);
@@ -260,8 +219,8 @@ static enum fc_status read_spools(const char *dir, struct reading *r,
         char path[4096];
         int n = snprintf(path, sizeof path, "%s/%s", dir, entry[i]->d_name);
         if (status == FC_OK && n > 0 && (size_t)n < sizeof path) {
-            status = read_file(path, r, err);
-            r->text->spools++;
+            status = read_file(path, text, room, seen, err);
+            text->spools++;
         }
         free(entry[i]);
     }
@@ -292,6 +251,7 @@ enum fc_status fc_journal_read(const char *path, struct fc_journal_text *out,
 {
     struct stat st;
     struct fc_journal_text text = {0};
+    size_t room = 0;
     char file[4096], dir[4096];
     if (stat(path, &st) != 0)
         return fc_fail(err, FC_USAGE, "'%.300s': cannot be read: %s", path,
@@ -302,17 +262,15 @@ enum fc_status fc_journal_read(const char *path, struct fc_journal_text *out,
     char *slash = strrchr(dir, '/');
     if (slash)
         *slash = '\0';
-    struct reading r = {&text, 0, json_object(), json_object()};
-    enum fc_status status =
-        r.seen && r.pool ? FC_OK : fc_fail(err, FC_NOMEM, "out of memory");
+    json_t *seen = json_object();
+    enum fc_status status = seen ? FC_OK : fc_fail(err, FC_NOMEM, "out of memory");
     if (status == FC_OK)
-        status = read_file(file, &r, err);
+        status = read_file(file, &text, &room, seen, err);
     if (status == FC_OK)
         status = check_head(file, &text, err);
     if (status == FC_OK)
-        status = read_spools(slash ? dir : ".", &r, err);
-    json_decref(r.pool);
-    json_decref(r.seen);
+        status = read_spools(slash ? dir : ".", &text, &room, seen, err);
+    json_decref(seen);
     if (status != FC_OK) {
         fc_journal_text_free(&text);
         return status;

@@ -319,45 +319,6 @@ static void long_lists_of_matrix_lines_stay_text(void **state)
     fc_journal_text_free(&text);
 }
 
-/* What nodes have in common is kept once, and is what each of them said. */
-static void equal_facts_are_one_value(void **state)
-{
-    const struct folder *f = *state;
-    static const char body[] =
-        "{\"type\":\"run\",\"schema\":\"fabricheck-journal/1\"}\n"
-        "{\"type\":\"fact\",\"facts\":{\"list\":[1,{\"a\":2.5}],\"n\":1,\"text\":"
-        "\"a text that is longer than thirty-two bytes\"},\"unreadable\":{\"x\":{}}}\n"
-        "{\"type\":\"fact\",\"facts\":{\"list\":[1,{\"a\":2.5}],\"n\":1,\"text\":"
-        "\"a text that is longer than thirty-two bytes\"},\"unreadable\":{\"x\":{}}}\n"
-        "{\"type\":\"fact\",\"facts\":{\"list\":[1.0,{\"a\":2.5}],\"n\":[]},"
-        "\"unreadable\":3}\n";
-    char path[96];
-    struct fc_error err;
-    struct fc_journal_text text;
-    snprintf(path, sizeof path, "%s/journal.jsonl", f->path);
-    write_file(path, body, sizeof body - 1);
-    assert_int_equal(fc_journal_read(f->path, &text, &err), FC_OK);
-    assert_int_equal(text.lines, 4);
-    const json_t *a = text.line[1], *b = text.line[2], *c = text.line[3];
-    assert_ptr_equal(json_object_get(json_object_get(a, "facts"), "list"),
-                     json_object_get(json_object_get(b, "facts"), "list"));
-    assert_ptr_equal(json_object_get(a, "unreadable"),
-                     json_object_get(b, "unreadable"));
-    assert_ptr_equal(json_object_get(json_object_get(a, "facts"), "text"),
-                     json_object_get(json_object_get(b, "facts"), "text"));
-    for (size_t i = 1; i < 4; i++) {
-        const char *line = body;
-        for (size_t k = 0; k < i; k++)
-            line = strchr(line, '\n') + 1;
-        json_t *want = json_loadb(line, strcspn(line, "\n"), 0, NULL);
-        assert_true(json_equal(want, text.line[i]));
-        json_decref(want);
-    }
-    assert_true(json_is_real(
-        json_array_get(json_object_get(json_object_get(c, "facts"), "list"), 0)));
-    fc_journal_text_free(&text);
-}
-
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_folder, drop_folder)
@@ -371,7 +332,6 @@ int main(void)
         TEST(merges_spools_once),
         TEST(counts_damaged_lines),
         TEST(long_lists_of_matrix_lines_stay_text),
-        TEST(equal_facts_are_one_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
