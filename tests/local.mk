@@ -43,10 +43,12 @@ FC_UNIT = \
 	tests/unit/bench_table \
 	tests/unit/blame \
 	tests/unit/config \
+	tests/unit/container \
 	tests/unit/control \
 	tests/unit/crew \
 	tests/unit/device \
 	tests/unit/device_probe \
+	tests/unit/differ \
 	tests/unit/facts \
 	tests/unit/facts_cgroup \
 	tests/unit/facts_load \
@@ -98,7 +100,7 @@ endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
-EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
+EXTRA_DIST += tests/fixtures/container tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 EXTRA_DIST += tests/topo/judging.bash
 tests_unit_worker_SOURCES = tests/unit/worker.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
@@ -130,6 +132,7 @@ FC_SHELL_TESTS = \
 	tests/mpi/shaped-link.sh \
 	tests/mpi/switches.sh \
 	tests/mpi/training.sh \
+	tests/mpi/unlike.sh \
 	tests/topo/corpus.sh \
 	tests/topo/faults.sh \
 	tests/topo/judged.sh \
@@ -152,7 +155,7 @@ tests_fleet_score_SOURCES = tests/fleet/score.c tests/fleet/truth.c tests/fleet/
 
 # Built by the scripts of tests/bench when they run.
 EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \
-	tests/bench/mpigraph
+	tests/bench/mpigraph tests/bench/pictures
 tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)

@@ -16,6 +16,8 @@ void fc_facts_space(const struct fc_source *source, struct fc_facts *out);
 
 /* facts_virt.c: virt, dmi. */
 void fc_facts_virt(const struct fc_source *source, struct fc_facts *out);
+/* facts_container.c: of virt, the container and how GPUs came into it. */
+void fc_facts_container(const struct fc_source *source, struct fc_facts *out);
 /* facts_cgroup.c: cgroup. */
 void fc_facts_cgroup(const struct fc_source *source, struct fc_facts *out);
 /* facts_pages.c: huge pages, contiguous memory. */

@@ -2,10 +2,12 @@
 noinst_LIBRARIES += topology/libtopology.a
 topology_libtopology_a_SOURCES = \
 	topology/cpuset.c topology/cpuset.h \
+	topology/differ.c topology/differ.h \
 	topology/facts.c topology/facts.h \
 	topology/facts_addresses.c \
 	topology/facts_cgroup.c \
 	topology/facts_gpudirect.c \
+	topology/facts_container.c \
 	topology/facts_host.c \
 	topology/facts_io.c \
 	topology/facts_kmsg.c \
@@ -46,5 +48,6 @@ topology_libtopology_a_SOURCES = \
 	topology/switches_parts.h \
 	topology/switches_slurm.c \
 	topology/tier.c topology/tier.h \
+	topology/traits.c topology/traits.h \
 	topology/tree.c topology/tree.h
 FC_LIBS += topology/libtopology.a

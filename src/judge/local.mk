@@ -29,6 +29,7 @@ src_judge_libjudge_a_SOURCES = \
 	src/judge/peers_few.c src/judge/peers_parts.h \
 	src/judge/profile.c src/judge/profile.h \
 	src/judge/rule_affinity.c \
+	src/judge/rule_classes.c \
 	src/judge/rule_config.c \
 	src/judge/rule_coverage.c \
 	src/judge/rule_events.c \

@@ -78,6 +78,10 @@ void fc_rule_silent(const struct fc_case *c);
 void fc_rule_waited(const struct fc_case *c);
 void fc_rule_worker(const struct fc_case *c);
 void fc_rule_journal(const struct fc_case *c);
+/* rule_classes.c: what nodes of another class have otherwise, as findings of `base`;
+ * told[node] becomes true for those that it spoke of. */
+void fc_tell_classes(const struct fc_case *c, const struct fc_finding *base,
+                     bool *told);
 /* rule_config.c: are the nodes set up alike, and ours alone? */
 void fc_rule_differs(const struct fc_case *c);
 void fc_rule_foreign(const struct fc_case *c);
