@@ -43,10 +43,12 @@ FC_UNIT = \
 	tests/unit/bench_table \
 	tests/unit/blame \
 	tests/unit/config \
+	tests/unit/container \
 	tests/unit/control \
 	tests/unit/crew \
 	tests/unit/device \
 	tests/unit/device_probe \
+	tests/unit/differ \
 	tests/unit/facts \
 	tests/unit/facts_cgroup \
 	tests/unit/facts_load \
@@ -86,6 +88,7 @@ FC_UNIT = \
 	tests/unit/suspects \
 	tests/unit/switches \
 	tests/unit/topo \
+	tests/unit/topo_file \
 	tests/unit/topo_fuzz \
 	tests/unit/training \
 	tests/unit/units \
@@ -100,6 +103,8 @@ endif
 if HAVE_EFADV
 FC_UNIT += tests/unit/rdma_lane tests/unit/rdma_transfer
 endif
+	tests/unit/worker_parts \
+	tests/unit/xids
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(FC_UNIT)
@@ -108,7 +113,8 @@ endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/rdma_build.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
-EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
+EXTRA_DIST += tests/fixtures/container tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
+EXTRA_DIST += tests/topo/judging.bash
 tests_unit_worker_SOURCES = tests/unit/worker.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
@@ -153,7 +159,7 @@ tests_unit_rdma_transfer_LDFLAGS = $(AM_LDFLAGS) $(FC_WIRE_CALLS)
 
 # The program with faulty devices, and the tests that launch several ranks.
 check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \
-	tests/mpi/pairs_retest tests/mpi/rte tests/topo/hwloc_counts
+	tests/mpi/pairs_retest tests/mpi/rte tests/topo/hwloc_counts tests/topo/journal_of
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -186,8 +192,12 @@ FC_SHELL_TESTS = \
 	tests/mpi/shaped-link.sh \
 	tests/mpi/switches.sh \
 	tests/mpi/training.sh \
+	tests/mpi/unlike.sh \
 	tests/topo/corpus.sh \
-	tests/topo/own.sh
+	tests/topo/faults.sh \
+	tests/topo/judged.sh \
+	tests/topo/own.sh \
+	tests/topo/traps.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 # The guest with RDMA ports (doc/labs.md): new cases of tests/lab/verbs-guest.sh are functions
@@ -211,7 +221,7 @@ tests_fleet_score_SOURCES = tests/fleet/score.c tests/fleet/truth.c tests/fleet/
 
 # Built by the scripts of tests/bench when they run.
 EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \
-	tests/bench/mpigraph
+	tests/bench/mpigraph tests/bench/pictures
 tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
