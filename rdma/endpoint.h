@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* An endpoint: what the peer of a lane must know of it, as compact JSON of bounded size,
- * and what two of them come to. What is read came from another process and is not
+/* An endpoint: what the peer of a lane must know of it, as compact JSON of bounded
+ * size, and what two of them come to. What is read came from another process and is not
  * trusted.
  * Collective: no. Refuses to know: verbs calls, how endpoints travel.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A lane inside the worker: one port's queue pairs to one port of a peer, their
- * completion queues and memory. Queue pair 0 carries the words by which the members keep
- * step (words.h), the others data. What differs between RC and SRD is a table of
+ * completion queues and memory. Queue pair 0 carries the words by which the members
+ * keep step (words.h), the others data. What differs between RC and SRD is a table of
  * functions.
  *
  * Memory of a lane: a ring that is sent and read from (source), a ring that is written

@@ -37,8 +37,8 @@ struct fc_side {
     bool failed;
 };
 
-/* Checks that the lane can do it, fills what is to be sent or read, clears what is to be
- * written. A side that failed says so in *out. */
+/* Checks that the lane can do it, fills what is to be sent or read, clears what is to
+ * be written. A side that failed says so in *out. */
 void fc_side_open(struct fc_side *side, struct fc_lane *lane,
                   const struct fc_transfer_plan *plan, enum fc_lane_role role,
                   struct fc_lane_result *out);
@@ -64,8 +64,8 @@ bool fc_side_beat(struct fc_side *side, uint64_t now_ns);
 /* What READY carries, so that both see that they measure the same. */
 uint64_t fc_side_kind(const struct fc_side *side);
 
-/* Compares what came into the target ring: the first `messages` places (all, where there
- * are more messages than places), and of each `bytes`. */
+/* Compares what came into the target ring: the first `messages` places (all, where
+ * there are more messages than places), and of each `bytes`. */
 void fc_side_verify(struct fc_side *side, uint64_t messages, uint64_t bytes);
 
 /* True where the data comes into this member's memory. */

@@ -3,8 +3,8 @@
  *
  * A dead link must end in a completion with an error: a lost packet is sent again
  * `retries` times, each after the time-out, and never for ever (7 would be that on some
- * devices). A receiver that is slow to post is waited for without end by the device, and
- * by the measurement's own patience.
+ * devices). A receiver that is slow to post is waited for without end by the device,
+ * and by the measurement's own patience.
  */
 #include "core/worker.h"
 #include "rdma/lane.h"
