@@ -200,7 +200,9 @@ static void end_burst(struct fc_flow *flow)
         out->seconds += seconds;
         out->messages_per_s = (before + (double)done) / out->seconds;
         out->average_GBps = out->messages_per_s * (double)flow->side.plan->bytes / 1e9;
-        double peak = flow->want >= FC_FLOW_PARTS ? fmax(peak_of(flow), rate) : rate;
+        double peak = flow->want >= FC_FLOW_PARTS && !flow->cut
+                          ? fmax(peak_of(flow), rate)
+                          : rate;
         if (!(peak <= out->peak_GBps))
             out->peak_GBps = peak;
     }

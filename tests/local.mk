@@ -71,6 +71,7 @@ FC_UNIT = \
 	tests/unit/profile \
 	tests/unit/rdma_choose \
 	tests/unit/rdma_counters \
+	tests/unit/rdma_endpoint \
 	tests/unit/rdma_gid \
 	tests/unit/rdma_json \
 	tests/unit/rdma_none \
@@ -177,7 +178,7 @@ TESTS += $(FC_SHELL_TESTS)
 # in a cases-*.sh.
 dist_check_SCRIPTS += tests/lab/verbs-guest/boot tests/lab/verbs-guest/init \
 	tests/lab/verbs-guest/prepare tests/lab/verbs-guest/rsh-agent
-EXTRA_DIST += tests/lab/verbs-guest/cases-lab.sh tests/lab/verbs-guest/guest.sh \
+EXTRA_DIST += tests/lab/verbs-guest/cases-bench.sh tests/lab/verbs-guest/cases-lab.sh tests/lab/verbs-guest/guest.sh \
 	tests/lab/verbs-guest/inside.sh
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
 check_PROGRAMS += tests/mpi/training
@@ -199,4 +200,4 @@ tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
-EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh tests/bench/topo.sh
+EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh tests/bench/topo.sh tests/bench/verbs.sh

@@ -50,7 +50,7 @@ case_k_bench() {
 bench_begin() {
     mpirun_n 2 "$fabricheck" bench "$1" -d "rxe$2,rxe$3" -D "$4" -u 14 --retry_count 3 >out 2>err &
     bench_pid=$!
-    moves "$3" rcvd_pkts 30
+    moves "$3" rcvd_pkts 90
 }
 # It ends by itself, with status 3 and one line with the completion's status and both ports.
 ends_with() { # A B
