@@ -98,5 +98,5 @@ case_m_bench_names() {
     ok "an unknown device" refused 2 "rxe1" "$a" 99
     ok "an unknown GID" refused 2 "has no GID 99 (its GIDs: 0, 1" "$a" "$b" -x 99
     ok "port $b goes" port_down "$b"
-    ok "a port that is down" refused 2 "rxe$b" "$a" "$b"
+    ok "a port that is down" refused 3 "rxe$b:1 is not active: down" "$a" "$b"
 }
