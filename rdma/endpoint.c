@@ -200,9 +200,11 @@ enum fc_status fc_endpoint_meet(const struct fc_endpoint_info *own,
     if (ethernet && own->ipv4 != peer->ipv4)
         return unlike(own, peer, "GIDs of", own->ipv4 ? "IPv4" : "IPv6",
                       peer->ipv4 ? "IPv4" : "IPv6", err);
-    if (own->has_gid != peer->has_gid && !ethernet)
-        return unlike(own, peer, "addressed by", own->has_gid ? "GID" : "LID",
-                      peer->has_gid ? "GID" : "LID", err);
+    if (own->lid == 0 && peer->lid == 0 && !(own->has_gid && peer->has_gid))
+        return fc_fail(err, FC_USAGE,
+                       "%s and %s cannot be joined: they have no LIDs, and not both a "
+                       "GID",
+                       own->name, peer->name);
     if (own->qps != peer->qps)
         return fc_fail(err, FC_USAGE,
                        "%s and %s cannot be joined: %d and %d queue pairs", own->name,

@@ -48,7 +48,7 @@ case_k_bench() {
 
 # bench_begin WHAT A B SECONDS: in the background, until data flows.
 bench_begin() {
-    mpirun_n 2 "$fabricheck" bench "$1" -d "rxe$2,rxe$3" -D "$4" -u 14 --retry_count 3 >out 2>err &
+    mpirun_n 2 "$fabricheck" bench "$1" -d "rxe$2,rxe$3" -D "$4" --retry_count 3 >out 2>err &
     bench_pid=$!
     moves "$3" rcvd_pkts 90
 }
