@@ -21,6 +21,7 @@ struct fc_endpoint_info {
     int mtu;   /* bytes */
     unsigned pkey;
     uint32_t psn, qkey;
+    int cm_port;                       /* where it listens by rdma_cm; 0: it does not */
     int rd_atomic;                     /* reads at once that it answers */
     int qps;                           /* for data */
     uint32_t qpn[FC_RDMA_QPS_MAX + 1]; /* [0]: the one of the words */

@@ -68,6 +68,7 @@ struct fc_lane_plan {
     int qps;     /* for data, 1 … FC_RDMA_QPS_MAX; one more carries the words */
     int depth;   /* work requests in flight in each */
     int inline_bytes;      /* -1: what the device takes, up to 220 */
+    bool rdma_cm;          /* connected by rdma_cm, over the ports' IP addresses */
     bool relaxed_ordering; /* asked for; whether it was given is in the lane's answer */
     uint64_t max_bytes;    /* of a message */
     char memory[16];       /* "host"; "cuda" where the worker has a GPU */

@@ -77,14 +77,6 @@ static enum fc_status to_init(struct fc_lane *lane, int i, struct fc_error *err)
     return modified(lane, "INIT", error, err);
 }
 
-static enum ibv_mtu mtu_code(int bytes)
-{
-    enum ibv_mtu code = IBV_MTU_256;
-    while (code < IBV_MTU_4096 && 128 << (code + 1) <= bytes)
-        code++;
-    return code;
-}
-
 static int at_most(int a, int b)
 {
     return a < b ? a : b;
@@ -107,7 +99,7 @@ static enum fc_status to_rtr(struct fc_lane *lane, int i, struct fc_error *err)
     const struct fc_endpoint_info *peer = &lane->peer;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
-        .path_mtu = mtu_code(lane->mtu),
+        .path_mtu = fc_lane_mtu_code(lane),
         .dest_qp_num = peer->qpn[i],
         .rq_psn = (peer->psn + (uint32_t)i) & PSN_MASK,
         .max_dest_rd_atomic = (uint8_t)lane->own.rd_atomic,

@@ -38,6 +38,7 @@ case_k_bench() {
     ok "write_bw of an exact number of messages both ways over three queue pairs" \
         benches write_bw "$a" "$b" -s 4K -n 100 -q 3 -b
     ok "they are counted" awk '{ exit $2 != 200 }' rows
+    ok "write_bw connected by rdma_cm" benches write_bw "$a" "$b" -s 4K -D 100ms -R
     ok "write_bw --json" fbench write_bw "$a" "$b" -s 4K -D 100ms --json
     ok "says what it measured" [ "$(jq -c '[.what, .sides[].port, .sides[].transport, .mtu, .out_of_bounds,
         (.rows[0].average_GBps > 0)]' out)" = "[\"write_bw\",\"rxe$a:1\",\"rxe$b:1\",\"rc\",\"rc\",4096,0,true]" ]
