@@ -55,7 +55,8 @@ static enum fc_status address_of(const struct fc_endpoint_info *end, uint16_t po
     return FC_OK;
 }
 
-/* The next event of the wanted type, or of the other one; the caller acknowledges it. */
+/* The next event of the wanted type, or of the other one; the caller acknowledges it.
+ * */
 static enum fc_status await(struct fc_lane *lane, enum rdma_cm_event_type wanted,
                             enum rdma_cm_event_type or_this, struct rdma_cm_event **out,
                             struct fc_error *err)

@@ -3,7 +3,8 @@
  * storage and many MPIs do. The queue pairs stay the lane's own; rdma_cm carries their
  * numbers and says how they must be set. Both members listen; the one with the smaller
  * tag connects.
- * Collective: the two members, in fc_lane_cm_connect. Refuses to know: what lanes carry.
+ * Collective: the two members, in fc_lane_cm_connect. Refuses to know: what lanes
+ * carry.
  */
 #ifndef FC_RDMA_LANE_CM_H
 #define FC_RDMA_LANE_CM_H
@@ -14,7 +15,8 @@
  * FC_UNSUPPORTED where that is no IP address, or without librdmacm. Collective: no. */
 enum fc_status fc_lane_cm_open(struct fc_lane *lane, struct fc_error *err) FC_MUST_USE;
 
-/* Joins all queue pairs to the peer's; at most ten seconds. Collective: both members. */
+/* Joins all queue pairs to the peer's; at most ten seconds. Collective: both members.
+ * */
 enum fc_status fc_lane_cm_connect(struct fc_lane *lane,
                                   struct fc_error *err) FC_MUST_USE;
 
