@@ -297,7 +297,8 @@ static bool is_pictured(const struct look *look, const struct fc_rdma_choice *ch
     return true;
 }
 
-/* The picture's own numbers, unless two ports share one. */
+/* The picture's own numbers, unless two ports share one. Where NCCL_IB_HCA names the
+ * ports, each node may have other ones, and they meet by their place in the list. */
 static void number_rails(const struct look *look, struct fc_rdma_choice *out)
 {
     bool alone, pictured = is_pictured(look, out, &alone);
@@ -308,7 +309,7 @@ static void number_rails(const struct look *look, struct fc_rdma_choice *out)
         for (size_t j = 0; j < out->count; j++)
             rail += j != i && is_rail(&out->chosen[j]) &&
                     comes_before(look, pictured, j, i);
-        if (pictured && alone)
+        if (pictured && alone && !look->wish->hca[0])
             rail = nic_of(look, &look->ports->port[i])->rail;
         out->chosen[i].rail = rail;
         out->rails = rail >= out->rails ? rail + 1 : out->rails;

@@ -4,8 +4,9 @@
  *
  * A port is a rail when it belongs to the fastest kind of ports of its node (at least
  * half of the fastest, on the same wire, by the node's picture where there is one), or
- * when NCCL_IB_HCA names it. Ports that would be rails and cannot be used (down,
- * without a GID) keep their rail number, so that numbers mean the same on all nodes.
+ * when NCCL_IB_HCA names it (rails are then counted among the named). Ports that would
+ * be rails and cannot be used (down, without a GID) keep their rail number, so that
+ * numbers mean the same on all nodes.
  * The GID is the one that NCCL would choose: on InfiniBand entry 0 (or a routable one),
  * on RoCE NCCL_IB_GID_INDEX, or else the entry of the wanted address family, range and
  * RoCE version; its type and address matter, not its index.

@@ -183,16 +183,16 @@ enum fc_status fc_rdma_port_named(const struct fc_rdma_ports *ports, const char 
                                   struct fc_error *err)
 {
     char list[320];
-    size_t port = 0;
+    size_t at = 0; /* index into the ports */
     if (ports->ports == 0)
         return fc_fail(err, FC_USAGE, "%s %.60s: %s", option, value, ports->none);
     list_ports(ports, list, sizeof list);
-    if (!find_port(ports, value, &port))
+    if (!find_port(ports, value, &at))
         return fc_fail(err, FC_USAGE, "%s %.60s: no such RDMA port; there are %s",
                        option, value, list);
-    if (!ports->port[port].usable)
+    if (!ports->port[at].usable)
         return fc_fail(err, FC_USAGE, "%s %.60s: %s; there are %s", option, value,
-                       ports->port[port].unusable, list);
-    *out_port = port;
+                       ports->port[at].unusable, list);
+    *out_port = at;
     return FC_OK;
 }

@@ -258,7 +258,7 @@ enum fc_status fc_counters_delta(const struct fc_counters *before,
         delta->meaning = now->meaning;
         delta->shared = now->shared;
         memcpy(delta->name, now->name, sizeof delta->name);
-        count += delta->value > 0 || delta->at_least;
+        count += delta->value > 0;
     }
     *out_delta = list;
     *out_count = count;

@@ -87,7 +87,8 @@ enum fc_status fc_counters_read(const struct fc_rdma_source *source,
 void fc_counters_fini(struct fc_counters *counters);
 
 /* What grew, in the order of `after`; the caller frees *out_delta. Counters that one
- * reading lacks are left out. Collective: no. */
+ * reading lacks are left out, and those that had stuck before (every port of a healthy
+ * node has one): they show nothing. Collective: no. */
 enum fc_status fc_counters_delta(const struct fc_counters *before,
                                  const struct fc_counters *after,
                                  struct fc_counter_delta **out_delta, size_t *out_count,

@@ -249,6 +249,15 @@ static void set_device(struct fc_rdma_port *port, const struct ibv_device_attr *
         port->wire = FC_RDMA_IWARP;
 }
 
+/* The fastest mode of its interface; only this machine's can be asked. */
+static void set_max_rate(const struct reading *r, struct fc_rdma_port *port)
+{
+    if (!port->net[0] || r->source->root[0])
+        return;
+    tell(r, "ioctl SIOCETHTOOL", port->net);
+    port->max_Gbps = fc_ethtool_max_Gbps(port->net);
+}
+
 /* After libibverbs has had its say of the link layer. */
 static void settle(const struct reading *r, struct ibv_context *context,
                    struct fc_rdma_port *port)
@@ -262,10 +271,8 @@ static void settle(const struct reading *r, struct ibv_context *context,
     if (port->wire == FC_RDMA_EFA)
         set_srd(r, context, port);
     port->rate_is_nominal = port->software || port->wire == FC_RDMA_EFA;
-    if (port->software || !port->net[0] || r->source->root[0])
-        return; /* only this machine's interfaces can be asked */
-    tell(r, "ioctl SIOCETHTOOL", port->net);
-    port->max_Gbps = fc_ethtool_max_Gbps(port->net);
+    if (!port->software)
+        set_max_rate(r, port);
 }
 
 static enum fc_status query_device(const struct reading *r, struct ibv_device *device,

@@ -154,8 +154,8 @@ static void report_port(const struct fc_case *c, const struct grown *g, size_t c
     f.node = g->record->node;
     f.subject = json_object_get(g->record->line, "subject");
     list_counters(g, count, counters, sizeof counters);
-    fc_find(c->out, &f, "%s: %s while %s was measured (%s)", fc_clip(g->nic).s,
-            g->row->what, fc_clip(g->stage).s, counters);
+    fc_find(c->out, &f, "%s while %s was measured (%s)", g->row->what,
+            fc_clip(g->stage).s, counters);
 }
 
 /* `odd` has room for all nodes. */

@@ -295,6 +295,11 @@ static void rails_of_the_picture(void **state)
     assert_chosen(&choice, 2, FC_RDMA_OTHER_KIND, -1, "by the node's picture");
     assert_int_equal(choice.rails, 6);
     fc_rdma_choice_fini(&choice);
+    /* of named ports the place among them counts: other nodes may have others */
+    choice = choose_all(ports, &topo, rdma_wish("NCCL_IB_HCA=mlx5_0"));
+    assert_chosen(&choice, 0, FC_RDMA_USED, 0, "");
+    assert_int_equal(choice.rails, 1);
+    fc_rdma_choice_fini(&choice);
     /* two ports of one NIC cannot share its number: counted anew, in its order */
     struct fc_rdma_port *second = rdma_add(ports, "mlx5_0", 2, FC_RDMA_IB, 400);
     rdma_gid(second, 0, FC_RDMA_GID_IB, "fe80::2");

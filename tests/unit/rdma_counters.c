@@ -260,7 +260,7 @@ static void growth_and_its_ends(void **state)
     set_count(IB "counters/", "port_xmit_data", "");
     assert_growth(IB "counters/", "link_downed", "3", "5", 2, false);
     assert_growth(IB "counters/", "link_downed", "250", "255", 5, true);
-    assert_growth(IB "counters/", "link_downed", "255", "255", 0, true);
+    assert_growth(IB "counters/", "link_downed", "255", "255", 0, false);
     /* wider than the specification's */
     assert_growth(IB "counters/", "link_downed", "254", "300", 46, false);
     /* cleared by somebody */
@@ -466,11 +466,9 @@ static void captured_h100(void **state)
     assert_non_null(find(&all, "local_ack_timeout_err", FC_COUNTER_HW));
     assert_null(find(&all, "lifespan", FC_COUNTER_HW));
     struct fc_counter_delta *delta;
-    size_t count, stuck = 0;
+    size_t count;
     assert_int_equal(fc_counters_delta(&all, &all, &delta, &count, &err), FC_OK);
-    for (size_t i = 0; i < count; i++)
-        stuck += delta[i].at_least && delta[i].value == 0;
-    assert_int_equal(stuck, count); /* totals since boot are no growth */
+    assert_int_equal(count, 0); /* totals since boot are no growth, stuck or not */
     free(delta);
     fc_counters_fini(&all);
 }
