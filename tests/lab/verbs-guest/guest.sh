@@ -250,20 +250,29 @@ perf() {
     return $status
 }
 
-# pingpong A B: both ends of ibv_rc_pingpong send and receive a hundred messages.
-pingpong() {
-    local server status to=127.0.0.1 tcp
+# pingpong_begin SERVER CLIENT [ARGUMENT…]: both ends of ibv_rc_pingpong in the background: sets
+# pingpong_client and pingpong_server. Its seven retries are infinitely many to rxe: what a
+# fault stops goes on when it is healed.
+pingpong_begin() {
+    local server=$1 client=$2 to=127.0.0.1 tcp
+    shift 2
     tcp=$(new_folder)
     tcp=${tcp##*-}
     [ "$FC_GUEST_NODES" -eq 1 ] || to=node1
-    set -- "$1" "$2" -g 1 -n 100 -p "$tcp"
-    at_server timeout 30 ibv_rc_pingpong -d "rxe$1" "${@:3}" >/dev/null 2>&1 &
-    server=$!
+    at_server timeout 200 ibv_rc_pingpong -d "rxe$server" -g 1 -p "$tcp" "$@" >/dev/null 2>&1 &
+    pingpong_server=$!
     until_true 30 listens "$tcp"
-    timeout 20 ibv_rc_pingpong -d "rxe$2" "${@:3}" "$to" >/dev/null 2>&1
+    timeout "${pingpong_limit:-30}" ibv_rc_pingpong -d "rxe$client" -g 1 -p "$tcp" "$@" "$to" \
+        >/dev/null 2>&1 &
+    pingpong_client=$!
+}
+pingpong() { # SERVER CLIENT: a hundred messages each way
+    local status
+    pingpong_begin "$1" "$2" -n 100
+    wait "$pingpong_client"
     status=$?
-    [ $status -eq 0 ] || kill $server 2>/dev/null
-    wait $server && return $status
+    [ $status -eq 0 ] || kill "$pingpong_server" 2>/dev/null
+    wait "$pingpong_server" && return $status
 }
 
 # ---- two guests -----------------------------------------------------------------------------
