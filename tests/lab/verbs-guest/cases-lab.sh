@@ -35,9 +35,9 @@ case_b_benches() {
     b=$(choose_random_port "$a")
     ok "ibv_rc_pingpong between ports $a and $b" pingpong "$a" "$b"
     for tool in $six_benches; do
-        ok "$tool between ports $a and $b" measures "$tool" "$a" "$b" -n 100
+        ok "$tool between ports $a and $b" measures "$tool" "$a" "$b" -n 50
     done
-    ok "ib_write_bw with rdma_cm between ports $a and $b" measures ib_write_bw "$a" "$b" -n 100 -R
+    ok "ib_write_bw with rdma_cm between ports $a and $b" measures ib_write_bw "$a" "$b" -n 50 -R
 }
 
 # ---- faults that stop a port ----------------------------------------------------------------
@@ -50,7 +50,7 @@ draw() {
     another=$(choose_random_port "$victim" "$partner" "$other")
 }
 moved() { [ "$(counter "$1" "$2")" -gt "$3" ]; } # PORT COUNTER BEFORE
-state_is() { [ "$(port_state "$1") $(phys_state "$1")" = "$2" ]; }
+state_is() { port_is "$1" "${2% *}" && [ "$(phys_state "$1")" = "${2#* }" ]; }
 becomes() { # PORT STATE
     until_true 10 state_is "$1" "$2" && return
     echo "# port $1 is $(port_state "$1") $(phys_state "$1")"
@@ -62,7 +62,7 @@ becomes() { # PORT STATE
 starves() {
     local before after client server healthy
     before=$(counter "$1" rcvd_pkts)
-    pingpong_begin "$1" "$2" -n 100 -m 4096
+    pingpong_begin "$1" "$2" -n 50 -m 4096
     client=$pingpong_client server=$pingpong_server
     pingpong "$other" "$another"
     healthy=$?
@@ -93,11 +93,12 @@ case_c_stops() {
     draw
     stdbuf -oL ibv_asyncwatch -d "rxe$victim" >events 2>&1 &
     watch=$!
+    ok "ibv_asyncwatch watches port $victim" until_true 20 grep -q FD events
     stops "port_down" "DOWN Disabled" "$partner" "$victim" port_down "$victim"
     stops "peer_port_down" "DOWN Polling" "$victim" "$partner" peer_port_down "$victim"
     stops "drop_udp" "ACTIVE LinkUp" "$partner" "$victim" drop_udp "$victim"
-    ok "both times the port's going and coming was an event" \
-        [ "$(grep -c 'port error' events) $(grep -c 'port active' events)" = "2 2" ]
+    ok "both times the port's going was an event" [ "$(grep -c PORT_ERR events)" -ge 2 ]
+    ok "and its coming" [ "$(grep -c PORT_ACTIVE events)" -ge 2 ]
     show events
     kill $watch
     wait $watch 2>/dev/null
@@ -117,7 +118,7 @@ case_c_stops_one_way() {
     draw
     before=$(counter "$partner" duplicate_request)
     ok "port $victim: drop_udp in" drop_udp "$victim" in
-    pingpong_begin "$partner" "$victim" -n 100
+    pingpong_begin "$partner" "$victim" -n 50
     ok "port $victim: drop_udp in: what it sends arrives again and again" \
         until_true 20 moved "$partner" duplicate_request "$before"
     kill "$pingpong_client" "$pingpong_server"
@@ -142,7 +143,7 @@ holds() {
 case_d_slow() {
     local victim partner other another before
     draw
-    ok "healthy: less than 20 ms" holds "$(column 5 ib_write_lat "$other" "$another" -n 50)" "<" 20000
+    ok "healthy: some message takes less than 20 ms" holds "$(column 3 ib_write_lat "$other" "$another" -n 50)" "<" 20000
     ok "port $victim: delay 20ms each way" delay "$victim" 20ms
     ok "port $victim: no message is faster" \
         holds "$(column 3 ib_write_lat "$partner" "$victim" -n 20)" ">=" 20000
@@ -166,7 +167,7 @@ case_e_retries() {
     local victim partner other another before
     draw
     before=$(counter "$victim" rcvd_pkts)
-    perf_limit=60 perf_begin ib_write_bw "$partner" "$victim" -n 100000 -R --retry_count=3
+    perf_limit=60 perf_begin ib_write_bw "$partner" "$victim" -n 50000 -R --retry_count=3
     ok "three retries: acknowledgements come" until_true 30 moved "$victim" rcvd_pkts $((before + 20))
     before=$(counter "$victim" retry_exceeded_err)
     ok "three retries: the other side's port goes" peer_port_down "$partner"
@@ -193,7 +194,7 @@ pair_a_hosts() {
     ok "two hosts with names of their own" [ "$(hostname) $(on_peer hostname)" = "node0 node1" ]
     ok "on_peer gives the status back" [ "$(on_peer sh -c 'exit 7'; echo $?)" = 7 ]
     ok "ibv_rc_pingpong between the hosts" pingpong 1 1
-    ok "ib_write_bw between the hosts" measures ib_write_bw 1 1 -n 100
+    ok "ib_write_bw between the hosts" measures ib_write_bw 1 1 -n 50
     ok "mpirun starts on both hosts" [ "$(mpirun_n 4 --host node0:2,node1:2 hostname | sort | uniq -c |
         xargs)" = "2 node0 2 node1" ]
 }
@@ -208,7 +209,7 @@ pair_b_cable() {
     ok "the cable of node$node is pulled" cable 1 off $node
     ok "its port is down" until_true 10 host_is $node "DOWN Polling"
     before=$(on_peer cat $received)
-    pingpong_begin 1 1 -n 100
+    pingpong_begin 1 1 -n 50
     sleep 1
     ok "nothing passes, and the control network still works" \
         [ "${before:-none}" = "$(on_peer cat $received)" ]
