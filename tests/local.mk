@@ -77,6 +77,7 @@ FC_UNIT = \
 	tests/unit/profile \
 	tests/unit/rdma_choose \
 	tests/unit/rdma_counters \
+	tests/unit/rdma_endpoint \
 	tests/unit/rdma_gid \
 	tests/unit/rdma_json \
 	tests/unit/rdma_none \
@@ -102,6 +103,9 @@ FC_UNIT += tests/unit/rdma_ports
 endif
 if HAVE_EFADV
 FC_UNIT += tests/unit/rdma_lane tests/unit/rdma_transfer
+if HAVE_RDMACM
+FC_UNIT += tests/unit/rdma_cm
+endif
 endif
 	tests/unit/worker_parts \
 	tests/unit/xids
@@ -150,6 +154,17 @@ FC_WIRE_CALLS = \
 	-Wl,--wrap=ibv_create_ah -Wl,--wrap=ibv_destroy_ah -Wl,--wrap=ibv_qp_to_qp_ex \
 	-Wl,--wrap=ibv_get_async_event -Wl,--wrap=ibv_ack_async_event \
 	-Wl,--wrap=efadv_query_device -Wl,--wrap=efadv_create_qp_ex
+tests_unit_rdma_cm_SOURCES = tests/unit/rdma_cm.c tests/unit/verbs_cm.c tests/unit/verbs_cm.h \
+	$(FC_WIRE)
+tests_unit_rdma_cm_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) $(EFADV_CFLAGS) $(RDMACM_CFLAGS)
+tests_unit_rdma_cm_LDFLAGS = $(AM_LDFLAGS) $(FC_WIRE_CALLS) \
+	-Wl,--wrap=rdma_create_event_channel -Wl,--wrap=rdma_destroy_event_channel \
+	-Wl,--wrap=rdma_create_id -Wl,--wrap=rdma_destroy_id \
+	-Wl,--wrap=rdma_bind_addr -Wl,--wrap=rdma_listen -Wl,--wrap=rdma_get_src_port \
+	-Wl,--wrap=rdma_resolve_addr -Wl,--wrap=rdma_resolve_route \
+	-Wl,--wrap=rdma_connect -Wl,--wrap=rdma_accept -Wl,--wrap=rdma_reject \
+	-Wl,--wrap=rdma_establish -Wl,--wrap=rdma_get_cm_event \
+	-Wl,--wrap=rdma_ack_cm_event -Wl,--wrap=rdma_init_qp_attr
 tests_unit_rdma_lane_SOURCES = tests/unit/rdma_lane.c $(FC_WIRE)
 tests_unit_rdma_lane_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) $(EFADV_CFLAGS)
 tests_unit_rdma_lane_LDFLAGS = $(AM_LDFLAGS) $(FC_WIRE_CALLS)
@@ -204,7 +219,7 @@ TESTS += $(FC_SHELL_TESTS)
 # in a cases-*.sh.
 dist_check_SCRIPTS += tests/lab/verbs-guest/boot tests/lab/verbs-guest/init \
 	tests/lab/verbs-guest/prepare tests/lab/verbs-guest/rsh-agent
-EXTRA_DIST += tests/lab/verbs-guest/cases-lab.sh tests/lab/verbs-guest/guest.sh \
+EXTRA_DIST += tests/lab/verbs-guest/cases-bench.sh tests/lab/verbs-guest/cases-lab.sh tests/lab/verbs-guest/guest.sh \
 	tests/lab/verbs-guest/inside.sh
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
 check_PROGRAMS += tests/mpi/training
@@ -226,4 +241,4 @@ tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
-EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh tests/bench/topo.sh
+EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh tests/bench/topo.sh tests/bench/verbs.sh
