@@ -97,7 +97,8 @@ FC_UNIT = \
 	tests/unit/watchdog \
 	tests/unit/worker \
 	tests/unit/worker_life \
-	tests/unit/worker_parts
+	tests/unit/worker_parts \
+	tests/unit/xids
 if HAVE_VERBS
 FC_UNIT += tests/unit/rdma_ports
 endif
@@ -107,8 +108,6 @@ if HAVE_RDMACM
 FC_UNIT += tests/unit/rdma_cm
 endif
 endif
-	tests/unit/worker_parts \
-	tests/unit/xids
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(FC_UNIT)
