@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The commands that a worker serves for transfer.h: rdma.ports, rdma.open, rdma.connect,
- * rdma.measure, rdma.close, rdma.reset, rdma.events. What is open lives in the worker
- * from one command to the next and ends with it. Each call that can hang is named by
- * fc_worker_note first.
+/* The commands that a worker serves for transfer.h: rdma.ports, rdma.open,
+ * rdma.connect, rdma.measure, rdma.close, rdma.reset, rdma.events. What is open lives
+ * in the worker from one command to the next and ends with it. Each call that can hang
+ * is named by fc_worker_note first.
  * Collective: no. Refuses to know: ranks, which ports to use.
  */
 #ifndef FC_RDMA_COMMANDS_H

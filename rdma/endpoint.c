@@ -44,7 +44,7 @@ enum fc_status fc_endpoint_write(const struct fc_endpoint_info *info,
 {
     json_t *json = json_pack(
         "{s:s, s:s, s:s, s:s, s:i, s:s, s:b, s:i, s:I, s:I, s:I, s:i, s:o, s:I, s:I, "
-        "s:I, s:I, s:I, s:I}",
+        "s:I, s:I, s:I, s:I, s:i}",
         "name", info->name, "transport", info->transport, "layer", info->layer, "kind",
         info->gid_kind, "lid", info->lid, "gid",
         info->has_gid ? hex_of(info->gid).text : "", "ipv4", info->ipv4, "mtu",
@@ -52,7 +52,8 @@ enum fc_status fc_endpoint_write(const struct fc_endpoint_info *info,
         (json_int_t)info->qkey, "reads", info->rd_atomic, "qpn", qpns(info), "tag",
         (json_int_t)info->tag, "source", (json_int_t)info->source, "target",
         (json_int_t)info->target, "rkey", (json_int_t)info->rkey, "ring",
-        (json_int_t)info->ring_bytes, "ops", (json_int_t)info->ops);
+        (json_int_t)info->ring_bytes, "ops", (json_int_t)info->ops, "cm",
+        info->cm_port);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     size_t bytes = text ? strlen(text) : 0;
     json_decref(json);
@@ -115,7 +116,8 @@ static bool take(const struct words *w, struct fc_endpoint_info *out)
     if (!in_32(w->pkey) || w->pkey > UINT16_MAX || !in_32(w->psn) || !in_32(w->qkey) ||
         !in_32(w->rkey) || !in_32(w->ops) || w->ring < 0 || out->lid < 0 ||
         out->lid > UINT16_MAX || out->mtu < 256 || out->mtu > 1 << 16 ||
-        out->rd_atomic < 0 || out->rd_atomic > UINT8_MAX)
+        out->rd_atomic < 0 || out->rd_atomic > UINT8_MAX || out->cm_port < 0 ||
+        out->cm_port > UINT16_MAX)
         return false;
     out->ipv4 = w->ipv4;
     out->pkey = (unsigned)w->pkey;
@@ -140,13 +142,13 @@ enum fc_status fc_endpoint_read(const struct fc_endpoint *endpoint,
     bool good =
         json_unpack(json,
                     "{s:s, s:s, s:s, s:s, s:i, s:s, s:b, s:i, s:I, s:I, s:I, "
-                    "s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
+                    "s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:i}",
                     "name", &w.name, "transport", &w.transport, "layer", &w.layer,
                     "kind", &w.kind, "lid", &info.lid, "gid", &w.gid, "ipv4", &w.ipv4,
                     "mtu", &info.mtu, "pkey", &w.pkey, "psn", &w.psn, "qkey", &w.qkey,
                     "reads", &info.rd_atomic, "qpn", &w.qpn, "tag", &w.tag, "source",
                     &w.source, "target", &w.target, "rkey", &w.rkey, "ring", &w.ring,
-                    "ops", &w.ops) == 0 &&
+                    "ops", &w.ops, "cm", &info.cm_port) == 0 &&
         take(&w, &info);
     json_decref(json);
     if (!good)
@@ -200,9 +202,14 @@ enum fc_status fc_endpoint_meet(const struct fc_endpoint_info *own,
     if (ethernet && own->ipv4 != peer->ipv4)
         return unlike(own, peer, "GIDs of", own->ipv4 ? "IPv4" : "IPv6",
                       peer->ipv4 ? "IPv4" : "IPv6", err);
-    if (own->has_gid != peer->has_gid && !ethernet)
-        return unlike(own, peer, "addressed by", own->has_gid ? "GID" : "LID",
-                      peer->has_gid ? "GID" : "LID", err);
+    if (own->lid == 0 && peer->lid == 0 && !(own->has_gid && peer->has_gid))
+        return fc_fail(err, FC_USAGE,
+                       "%s and %s cannot be joined: they have no LIDs, and not both a "
+                       "GID",
+                       own->name, peer->name);
+    if ((own->cm_port > 0) != (peer->cm_port > 0))
+        return unlike(own, peer, "connected", own->cm_port ? "by rdma_cm" : "directly",
+                      peer->cm_port ? "by rdma_cm" : "directly", err);
     if (own->qps != peer->qps)
         return fc_fail(err, FC_USAGE,
                        "%s and %s cannot be joined: %d and %d queue pairs", own->name,

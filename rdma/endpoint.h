@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* An endpoint: what the peer of a lane must know of it, as compact JSON of bounded size,
- * and what two of them come to. What is read came from another process and is not
+/* An endpoint: what the peer of a lane must know of it, as compact JSON of bounded
+ * size, and what two of them come to. What is read came from another process and is not
  * trusted.
  * Collective: no. Refuses to know: verbs calls, how endpoints travel.
  */
@@ -21,6 +21,7 @@ struct fc_endpoint_info {
     int mtu;   /* bytes */
     unsigned pkey;
     uint32_t psn, qkey;
+    int cm_port;                       /* where it listens by rdma_cm; 0: it does not */
     int rd_atomic;                     /* reads at once that it answers */
     int qps;                           /* for data */
     uint32_t qpn[FC_RDMA_QPS_MAX + 1]; /* [0]: the one of the words */

@@ -12,8 +12,6 @@ enum {
     SIGNAL_EACH_FROM = 8192, /* bytes: a completion costs nothing beside them */
     POLL_ROOM = 16,
     HEAR_EVERY = 64, /* turns, while data moves */
-    PARTS = 8,       /* of a burst, of which the best is the peak */
-    PARTS_FROM = 64, /* messages */
 };
 
 /* Ids of requests: the queue pair, and how many requests a completion stands for. */
@@ -114,8 +112,8 @@ static bool enough(const struct fc_flow *flow, uint64_t now)
 static void run(struct fc_flow *flow)
 {
     flow->state = FC_FLOW_RUNS;
-    flow->mark = flow->base;
-    flow->start_ns = flow->mark_ns = flow->moved_ns = fc_now_ns();
+    flow->parts_posted = flow->parts_completed = 0;
+    flow->start_ns = flow->moved_ns = fc_now_ns();
 }
 
 static void begin_burst(struct fc_flow *flow, uint64_t want)
@@ -150,18 +148,37 @@ static double rate_of(const struct fc_flow *flow, uint64_t messages, uint64_t ns
     return (double)messages * (double)flow->side.plan->bytes / (double)(ns ? ns : 1);
 }
 
-/* The best part of a burst that is long enough to have parts. */
-static void mark_part(struct fc_flow *flow)
+/* Notes when each part of the burst is about to be posted, and when it had completed:
+ * posting may take as long as moving. */
+static void mark_posted(struct fc_flow *flow, uint64_t until)
 {
-    uint64_t part = flow->want / PARTS;
-    if (flow->want < PARTS_FROM || flow->completed - flow->mark < part)
-        return;
-    uint64_t now = fc_now_ns();
-    double rate = rate_of(flow, flow->completed - flow->mark, now - flow->mark_ns);
-    if (flow->bursts > 0 && !(rate <= flow->side.out->peak_GBps))
-        flow->side.out->peak_GBps = rate;
-    flow->mark = flow->completed;
-    flow->mark_ns = now;
+    while (flow->parts_posted < FC_FLOW_PARTS &&
+           until > flow->parts_posted * flow->want / FC_FLOW_PARTS)
+        flow->posted_ns[flow->parts_posted++] = fc_now_ns();
+}
+
+static void mark_completed(struct fc_flow *flow)
+{
+    uint64_t done = flow->completed - flow->base;
+    while (flow->parts_completed < flow->parts_posted &&
+           done >= (flow->parts_completed + 1) * flow->want / FC_FLOW_PARTS)
+        flow->completed_ns[flow->parts_completed++] = fc_now_ns();
+}
+
+/* The best rate of any run of parts, as perftest has it: from the posting of its first
+ * message, so that completions which come late and all at once are no peak. */
+static double peak_of(const struct fc_flow *flow)
+{
+    double best = 0;
+    for (unsigned from = 0; from < flow->parts_completed; from++)
+        for (unsigned to = from; to < flow->parts_completed; to++) {
+            uint64_t messages = (to + 1) * flow->want / FC_FLOW_PARTS -
+                                from * flow->want / FC_FLOW_PARTS;
+            double rate =
+                rate_of(flow, messages, flow->completed_ns[to] - flow->posted_ns[from]);
+            best = rate > best ? rate : best;
+        }
+    return best;
 }
 
 /* Bursts that are far too short for the clock, while the size still grows, do not
@@ -183,8 +200,11 @@ static void end_burst(struct fc_flow *flow)
         out->seconds += seconds;
         out->messages_per_s = (before + (double)done) / out->seconds;
         out->average_GBps = out->messages_per_s * (double)flow->side.plan->bytes / 1e9;
-        if (!(rate <= out->peak_GBps))
-            out->peak_GBps = rate;
+        double peak = flow->want >= FC_FLOW_PARTS && !flow->cut
+                          ? fmax(peak_of(flow), rate)
+                          : rate;
+        if (!(peak <= out->peak_GBps))
+            out->peak_GBps = peak;
     }
     if (enough(flow, now))
         end_flow(flow);
@@ -221,6 +241,7 @@ static void post_more(struct fc_flow *flow)
         int n = fill_chain(flow, qp, chain);
         if (n == 0)
             return;
+        mark_posted(flow, flow->posted + (uint64_t)n - flow->base);
         enum fc_status status =
             fc_lane_post(flow->side.lane, (int)qp + 1, chain, n, &why);
         if (status != FC_OK) {
@@ -374,7 +395,7 @@ static void step_initiator(struct fc_flow *flow, bool go)
     if (flow->state != FC_FLOW_RUNS || flow->side.failed)
         return;
     post_more(flow);
-    mark_part(flow);
+    mark_completed(flow);
     if (flow->completed == flow->base + flow->want && !flow->side.failed)
         end_burst(flow);
 }

@@ -14,6 +14,9 @@
 
 #include "rdma/side.h"
 
+/* Of a burst: the best run of parts is the peak. */
+enum { FC_FLOW_PARTS = 8 };
+
 enum fc_flow_state { FC_FLOW_IDLE, FC_FLOW_ASKED, FC_FLOW_RUNS, FC_FLOW_ENDED };
 
 struct fc_flow {
@@ -28,9 +31,10 @@ struct fc_flow {
     uint32_t in_flight[FC_RDMA_QPS_MAX], unsignaled[FC_RDMA_QPS_MAX];
     uint64_t box_start_ns, start_ns, moved_ns;
     bool moved;
-    uint64_t mark, mark_ns; /* for the best part of a burst */
-    unsigned bursts;        /* walked, those that do not count included */
-    bool cut;               /* a burst was ended early */
+    uint64_t posted_ns[FC_FLOW_PARTS], completed_ns[FC_FLOW_PARTS];
+    unsigned parts_posted, parts_completed; /* of this burst */
+    unsigned bursts; /* walked, those that do not count included */
+    bool cut;        /* a burst was ended early */
     /* As the target. */
     uint64_t granted, received, total;
     uint64_t receives[FC_RDMA_QPS_MAX], open_receives[FC_RDMA_QPS_MAX];

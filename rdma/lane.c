@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/rng.h"
 #include "core/worker.h"
+#include "rdma/lane_cm.h"
 #include "rdma/words.h"
 
 #include <arpa/inet.h>
@@ -22,6 +23,14 @@ enum { MTU_MIN = 256, PSN_MASK = 0xffffff, INLINE_WANTED = 220 };
 static int mtu_bytes(enum ibv_mtu mtu)
 {
     return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128 << mtu : 0;
+}
+
+enum ibv_mtu fc_lane_mtu_code(const struct fc_lane *lane)
+{
+    enum ibv_mtu code = IBV_MTU_256;
+    while (code < IBV_MTU_4096 && mtu_bytes(code + 1) <= lane->mtu)
+        code++;
+    return code;
 }
 
 static const char *layer_name(uint8_t layer)
@@ -323,8 +332,11 @@ enum fc_status fc_lane_open(struct fc_verbs *verbs, int number,
     if (status == FC_OK) {
         set_numbers(lane);
         describe(lane);
-        status = fc_endpoint_write(&lane->own, out, err);
+        if (plan->rdma_cm)
+            status = fc_lane_cm_open(lane, err);
     }
+    if (status == FC_OK)
+        status = fc_endpoint_write(&lane->own, out, err);
     if (status == FC_OK)
         answer(lane, out_answer);
     else
@@ -343,7 +355,8 @@ enum fc_status fc_lane_connect(struct fc_lane *lane, const struct fc_endpoint *p
     if (status != FC_OK)
         return status;
     lane->mtu = out->mtu;
-    status = lane->transport->connect(lane, err);
+    status =
+        lane->cm ? fc_lane_cm_connect(lane, err) : lane->transport->connect(lane, err);
     if (status == FC_OK)
         status = fc_words_open(lane, err);
     lane->connected = status == FC_OK;
@@ -359,6 +372,7 @@ void fc_lane_close(struct fc_verbs *verbs, int number, struct fc_worker_call *ca
     for (int i = 0; i <= FC_RDMA_QPS_MAX; i++)
         if (lane->qp[i])
             (void)ibv_destroy_qp(lane->qp[i]);
+    fc_lane_cm_close(lane);
     if (lane->transport && lane->transport->disconnect)
         lane->transport->disconnect(lane);
     fc_worker_note(call, "ibv_destroy_cq");

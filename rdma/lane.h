@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A lane inside the worker: one port's queue pairs to one port of a peer, their
- * completion queues and memory. Queue pair 0 carries the words by which the members keep
- * step (words.h), the others data. What differs between RC and SRD is a table of
+ * completion queues and memory. Queue pair 0 carries the words by which the members
+ * keep step (words.h), the others data. What differs between RC and SRD is a table of
  * functions.
  *
  * Memory of a lane: a ring that is sent and read from (source), a ring that is written
@@ -77,8 +77,9 @@ struct fc_lane {
     uint32_t max_inline, depth; /* depth: of data queue pairs, sends and receives */
     struct ibv_cq *data_cq, *word_cq;
     struct ibv_qp *qp[FC_RDMA_QPS_MAX + 1];
-    struct ibv_ah *ah;    /* SRD */
-    struct ibv_wc failed; /* the first completion that failed; status 0: none */
+    struct ibv_ah *ah;     /* SRD */
+    struct fc_lane_cm *cm; /* where rdma_cm connects (lane_cm.h); else NULL */
+    struct ibv_wc failed;  /* the first completion that failed; status 0: none */
     /* Words (words.c). */
     uint32_t word_sent, word_heard;
     uint32_t word_out;   /* sends that have not completed */
@@ -122,6 +123,9 @@ enum fc_status fc_lane_receive(struct fc_lane *lane, int i,
 enum fc_status fc_lane_poll(struct fc_lane *lane, struct ibv_cq *cq, int room,
                             struct ibv_wc *out, int *out_n,
                             struct fc_error *err) FC_MUST_USE;
+
+/* The path MTU as verbs count it. Collective: no. */
+enum ibv_mtu fc_lane_mtu_code(const struct fc_lane *lane);
 
 /* Addresses of the rings. Collective: no. */
 uint64_t fc_lane_source(const struct fc_lane *lane);

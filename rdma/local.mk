@@ -45,6 +45,13 @@ rdma_librdma_a_SOURCES += rdma/port_attr.c rdma/port_attr.h rdma/port_verbs.c \
 else
 rdma_librdma_a_SOURCES += rdma/commands_none.c rdma/port_none.c
 endif
+if HAVE_RDMACM
+rdma_librdma_a_SOURCES += rdma/lane_cm.c rdma/lane_cm.h
+else
+if HAVE_VERBS
+rdma_librdma_a_SOURCES += rdma/lane_cm_none.c
+endif
+endif
 if HAVE_EFADV
 rdma_librdma_a_SOURCES += rdma/transport_srd.c
 endif

@@ -249,7 +249,7 @@ static bool chunk(struct ping *p, uint32_t n, bool counts, double *out_s)
     return true;
 }
 
-/* As many as the rest of the box has room for, in chunks that a beat's time outlasts. */
+/* What the rest of the box has room for, in chunks that end within any patience. */
 static uint32_t next_chunk(const struct ping *p, double one_s, double left_s)
 {
     uint32_t wanted = p->side.plan->iterations;

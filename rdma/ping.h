@@ -5,8 +5,8 @@
  * half of the way there and back counts. Sends: the same with receives. Reads, and
  * writes where no byte may be polled (SRD keeps no order; a GPU's memory is not the
  * CPU's): the whole way from the request to its completion, as perftest shows reads.
- * Pings come in chunks; before each the target says that it is ready, and the first ping
- * of a chunk does not count.
+ * Pings come in chunks; before each the target says that it is ready, and the first
+ * ping of a chunk does not count.
  * Collective: the two members. Refuses to know: other lanes, JSON.
  */
 #ifndef FC_RDMA_PING_H

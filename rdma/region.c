@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Registered memory, kept from lane to lane: pinning pages takes longer than a round. */
+/* Registered memory, kept from lane to lane: pinning pages outlasts a round. */
 #include "core/worker.h"
 #include "rdma/lane.h"
 

@@ -11,6 +11,8 @@
 
 enum { LINE = 64, PLACES_MAX = 16, BEATS_A_PATIENCE = 8 };
 #define PATIENCE_NS (5 * FC_NS_PER_S)
+/* Before the rank gives the worker up: for the others' last words, and checks. */
+#define LEFT_NS(plan) (fc_transfer_limit_ns(plan) / 5)
 
 /* ---- layout ---- */
 
@@ -164,6 +166,7 @@ void fc_side_open(struct fc_side *side, struct fc_lane *lane,
         status = prepare(side, &why);
     }
     side->heard_ns = side->said_ns = fc_now_ns();
+    side->end_ns = side->heard_ns + fc_transfer_limit_ns(plan) - LEFT_NS(plan);
     if (status != FC_OK)
         fc_side_fail(side, status, &why);
 }
@@ -269,14 +272,19 @@ bool fc_side_watch(struct fc_side *side, uint64_t now_ns, uint64_t since_ns,
     struct fc_error why;
     if (side->failed)
         return false;
+    enum fc_status status = FC_OK;
     /* A stamp that was taken after `now_ns` was read is young. */
-    if (now_ns <= since_ns || now_ns - since_ns <= side->patience_ns)
-        return true;
-    enum fc_status status = fc_fail(
-        &why, FC_TIMEOUT, "%s -> %s: nothing moved for %.1f s (%s)", side->lane->name,
-        side->lane->peer.name, (double)(now_ns - since_ns) / 1e9, doing);
-    fc_side_fail(side, status, &why);
-    return false;
+    if (now_ns > since_ns && now_ns - since_ns > side->patience_ns)
+        status = fc_fail(&why, FC_TIMEOUT, "%s -> %s: nothing moved for %.1f s (%s)",
+                         side->lane->name, side->lane->peer.name,
+                         (double)(now_ns - since_ns) / 1e9, doing);
+    else if (now_ns > side->end_ns)
+        status = fc_fail(&why, FC_TIMEOUT,
+                         "%s -> %s: too slow for the time that there was (%s)",
+                         side->lane->name, side->lane->peer.name, doing);
+    if (status != FC_OK)
+        fc_side_fail(side, status, &why);
+    return status == FC_OK;
 }
 
 bool fc_side_beat(struct fc_side *side, uint64_t now_ns)

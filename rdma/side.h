@@ -32,13 +32,14 @@ struct fc_side {
     bool same_everywhere; /* each place holds the same: receives come in any order */
     bool by_completion;   /* latency: no byte may be polled */
     uint64_t patience_ns;
+    uint64_t end_ns;   /* when it must be over, whatever still moves */
     uint64_t heard_ns; /* when the peer's last word was heard */
     uint64_t said_ns;  /* when this member said its last one */
     bool failed;
 };
 
-/* Checks that the lane can do it, fills what is to be sent or read, clears what is to be
- * written. A side that failed says so in *out. */
+/* Checks that the lane can do it, fills what is to be sent or read, clears what is to
+ * be written. A side that failed says so in *out. */
 void fc_side_open(struct fc_side *side, struct fc_lane *lane,
                   const struct fc_transfer_plan *plan, enum fc_lane_role role,
                   struct fc_lane_result *out);
@@ -53,8 +54,8 @@ void fc_side_fail(struct fc_side *side, enum fc_status status,
 bool fc_side_say(struct fc_side *side, enum fc_step step, uint64_t a, uint64_t b);
 bool fc_side_hear(struct fc_side *side, struct fc_word *out, bool *out_heard);
 
-/* Fails the side when nothing has moved since `since_ns`, for longer than its patience;
- * false: it has failed. */
+/* Fails the side when nothing has moved since `since_ns`, for longer than its patience,
+ * or when the whole takes too long; false: it has failed. */
 bool fc_side_watch(struct fc_side *side, uint64_t now_ns, uint64_t since_ns,
                    const char *doing);
 /* Says a beat when this member has kept silent for a while: whoever is at work says so
@@ -64,8 +65,8 @@ bool fc_side_beat(struct fc_side *side, uint64_t now_ns);
 /* What READY carries, so that both see that they measure the same. */
 uint64_t fc_side_kind(const struct fc_side *side);
 
-/* Compares what came into the target ring: the first `messages` places (all, where there
- * are more messages than places), and of each `bytes`. */
+/* Compares what came into the target ring: the first `messages` places (all, where
+ * there are more messages than places), and of each `bytes`. */
 void fc_side_verify(struct fc_side *side, uint64_t messages, uint64_t bytes);
 
 /* True where the data comes into this member's memory. */

@@ -9,11 +9,11 @@
  * its queue pairs. Lane numbers are the caller's choice.
  *
  * Use: fc_transfer_open on both ranks; both exchange the endpoints over the run's
- * runtime (fc_rte_allgather: an endpoint is flat and of fixed size); fc_transfer_connect
- * on both; then any number of fc_transfer_measure, on both with the same plan at about
- * the same time (milliseconds apart); fc_transfer_close. The members keep step inside a
- * measurement by words over the lane itself. A lane whose result says `reopen` must be
- * closed and opened anew.
+ * runtime (fc_rte_allgather: an endpoint is flat and of fixed size);
+ * fc_transfer_connect on both; then any number of fc_transfer_measure, on both with the
+ * same plan at about the same time (milliseconds apart); fc_transfer_close. The members
+ * keep step inside a measurement by words over the lane itself. A lane whose result
+ * says `reopen` must be closed and opened anew.
  *
  * Status of the functions: that of the conversation with the worker. FC_TIMEOUT and
  * FC_FAILED with fc_worker_alive false: the worker is lost with all its lanes, and the
@@ -68,6 +68,7 @@ struct fc_lane_plan {
     int qps;     /* for data, 1 … FC_RDMA_QPS_MAX; one more carries the words */
     int depth;   /* work requests in flight in each */
     int inline_bytes;      /* -1: what the device takes, up to 220 */
+    bool rdma_cm;          /* connected by rdma_cm, over the ports' IP addresses */
     bool relaxed_ordering; /* asked for; whether it was given is in the lane's answer */
     uint64_t max_bytes;    /* of a message */
     char memory[16];       /* "host"; "cuda" where the worker has a GPU */
@@ -127,8 +128,8 @@ struct fc_lane_task {
     enum fc_lane_role role;
 };
 
-/* Of latency: seconds. Write and send: half a round trip; read, and write by completion:
- * the whole way to the completion, as perftest shows it. */
+/* Of latency: seconds. Write and send: half a round trip; read, and write by
+ * completion: the whole way to the completion, as perftest shows it. */
 struct fc_lane_latency {
     size_t n;
     double min, max, typical, mean, stdev, p99, p999; /* typical: the median */
@@ -159,23 +160,23 @@ struct fc_lane_result {
     uint64_t first_wrong; /* offset in its message, where wrong > 0 */
 };
 
-/* A lane over this port as NCCL would use it (choose.h), but with a time-out and retries
- * of our own: 14 and 6, so that a dead link shows within two seconds; over a software
- * device, whose host may be late itself, 17. 1 queue pair, depth 128, 8 MiB, host
- * memory. Collective: no. */
+/* A lane over this port as NCCL would use it (choose.h), but with a time-out and
+ * retries of our own: 14 and 6, so that a dead link shows within two seconds; over a
+ * software device, whose host may be late itself, 17. 1 queue pair, depth 128, 8 MiB,
+ * host memory. Collective: no. */
 void fc_lane_plan_set(struct fc_lane_plan *plan, const struct fc_rdma_port *port,
                       const struct fc_rdma_chosen *chosen);
 
-/* The node's RDMA ports, as the worker finds them (port.h); the caller closes them. None
- * is FC_OK with the reason in them. Collective: no. */
+/* The node's RDMA ports, as the worker finds them (port.h); the caller closes them.
+ * None is FC_OK with the reason in them. Collective: no. */
 enum fc_status fc_transfer_ports(const struct fc_transfer *t,
                                  struct fc_rdma_ports **out,
                                  struct fc_error *err) FC_MUST_USE;
 
 /* Opens lane `lane` as planned. FC_USAGE: no such device, port, GID, P_Key index: the
  * text lists what there is; FC_UNSUPPORTED: no RDMA here, or a memory or transport that
- * the device does not have; FC_UNREADABLE: a right or a limit is missing (memlock: limit
- * and need named). Collective: no. */
+ * the device does not have; FC_UNREADABLE: a right or a limit is missing (memlock:
+ * limit and need named). Collective: no. */
 enum fc_status fc_transfer_open(const struct fc_transfer *t, int lane,
                                 const struct fc_lane_plan *plan,
                                 struct fc_endpoint *out_endpoint,
@@ -192,8 +193,8 @@ enum fc_status fc_transfer_connect(const struct fc_transfer *t, int lane,
                                    struct fc_error *err) FC_MUST_USE;
 
 /* Measures on `tasks` lanes at once (of latency: one). out[i] is of task[i]; lanes fail
- * each for itself. The peers' members must do the same. It ends by itself, at the latest
- * after fc_transfer_limit_ns. Collective: the members. */
+ * each for itself. The peers' members must do the same. It ends by itself, at the
+ * latest after fc_transfer_limit_ns. Collective: the members. */
 enum fc_status fc_transfer_measure(const struct fc_transfer *t,
                                    const struct fc_transfer_plan *plan,
                                    const struct fc_lane_task *task, size_t tasks,

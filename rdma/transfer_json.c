@@ -35,33 +35,34 @@ static bool text(const json_t *json, const char *key, char *out, size_t bytes)
 json_t *fc_lane_plan_json(const struct fc_lane_plan *p)
 {
     return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
-                     "s:b, s:I, s:s, s:i}",
+                     "s:b, s:I, s:s, s:i, s:b}",
                      "device", p->device, "port", p->port, "gid", p->gid_index, "pkey",
                      p->pkey_index, "sl", p->sl, "tc", p->traffic_class, "mtu", p->mtu,
                      "timeout", p->timeout, "retries", p->retries, "qps", p->qps,
                      "depth", p->depth, "inline", p->inline_bytes, "relaxed",
                      p->relaxed_ordering, "bytes", (json_int_t)p->max_bytes, "memory",
-                     p->memory, "numa", p->numa);
+                     p->memory, "numa", p->numa, "cm", p->rdma_cm);
 }
 
 bool fc_lane_plan_read(json_t *json, struct fc_lane_plan *out)
 {
     struct fc_lane_plan p = {.port = 0};
-    int relaxed = 0;
+    int relaxed = 0, cm = 0;
     json_int_t bytes = 0;
     if (!text(json, "device", p.device, sizeof p.device) ||
         !text(json, "memory", p.memory, sizeof p.memory) ||
         json_unpack(json,
                     "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:I, "
-                    "s:i}",
+                    "s:i, s:b}",
                     "port", &p.port, "gid", &p.gid_index, "pkey", &p.pkey_index, "sl",
                     &p.sl, "tc", &p.traffic_class, "mtu", &p.mtu, "timeout", &p.timeout,
                     "retries", &p.retries, "qps", &p.qps, "depth", &p.depth, "inline",
                     &p.inline_bytes, "relaxed", &relaxed, "bytes", &bytes, "numa",
-                    &p.numa) != 0 ||
+                    &p.numa, "cm", &cm) != 0 ||
         bytes < 0)
         return false;
     p.relaxed_ordering = relaxed;
+    p.rdma_cm = cm;
     p.max_bytes = (uint64_t)bytes;
     *out = p;
     return true;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* In the words' memory: FC_LANE_WORDS places to send from, then as many to receive into.
- * A word's place is its number modulo their count on the sender's side. On the
+/* In the words' memory: FC_LANE_WORDS places to send from, then as many to receive
+ * into. A word's place is its number modulo their count on the sender's side. On the
  * receiver's side any place may get any word: `number` is looked for. */
 #define MAGIC UINT32_C(0x64724346)
 

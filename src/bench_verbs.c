@@ -123,6 +123,7 @@ static void set_plan(struct verbs_bench *v, const struct fc_rdma_port *port,
     plan->timeout = o->timeout ? (int)o->timeout : plan->timeout;
     plan->retries = or_else(o->retries, plan->retries);
     plan->mtu = (int)o->mtu;
+    plan->rdma_cm = o->rdma_cm;
     plan->qps = (int)o->qps;
     plan->depth = (int)o->depth;
     plan->inline_bytes = (int)o->inline_bytes;

@@ -11,7 +11,7 @@
 
 struct fc_bench_verbs_options {
     uint64_t bytes; /* 0: not given */
-    bool all, bidirectional, gbits, json;
+    bool all, bidirectional, gbits, json, rdma_cm;
     uint64_t duration_ns;
     int64_t iters; /* 0: as many as fit the duration */
     /* -1: as NCCL would choose, or the usual */

@@ -145,6 +145,11 @@ const struct fc_option fc_bench_verbs_table[] = {
      .arg = "BYTES",
      .help = "messages up to this size travel inside the request; -1: 220, or what the "
              "device takes"},
+    {.name = "rdma_cm",
+     .letter = 'R',
+     .type = FC_OPT_FLAG,
+     .offset = FIELD(rdma_cm),
+     .help = "connect by rdma_cm, over the ports' IP addresses"},
     {.name = "report_gbits",
      .type = FC_OPT_FLAG,
      .offset = FIELD(gbits),

@@ -91,6 +91,10 @@ static void list_floors(const struct fc_expectation *e)
         printf("  expect.nodes %lld\n", (long long)e->nodes);
     if (e->gpus >= 0)
         printf("  expect.gpus %lld\n", (long long)e->gpus);
+    if (e->nics >= 0)
+        printf("  expect.nics %lld\n", (long long)e->nics);
+    if (e->nic_gbps >= 0)
+        printf("  expect.nic_gbps %lld\n", (long long)e->nic_gbps);
 }
 
 static enum fc_status list(const struct list_options *o, struct fc_error *err)

@@ -43,10 +43,12 @@ FC_UNIT = \
 	tests/unit/bench_table \
 	tests/unit/blame \
 	tests/unit/config \
+	tests/unit/container \
 	tests/unit/control \
 	tests/unit/crew \
 	tests/unit/device \
 	tests/unit/device_probe \
+	tests/unit/differ \
 	tests/unit/facts \
 	tests/unit/facts_cgroup \
 	tests/unit/facts_load \
@@ -75,6 +77,7 @@ FC_UNIT = \
 	tests/unit/profile \
 	tests/unit/rdma_choose \
 	tests/unit/rdma_counters \
+	tests/unit/rdma_endpoint \
 	tests/unit/rdma_gid \
 	tests/unit/rdma_json \
 	tests/unit/rdma_matrix \
@@ -87,6 +90,7 @@ FC_UNIT = \
 	tests/unit/suspects \
 	tests/unit/switches \
 	tests/unit/topo \
+	tests/unit/topo_file \
 	tests/unit/topo_fuzz \
 	tests/unit/training \
 	tests/unit/units \
@@ -94,12 +98,16 @@ FC_UNIT = \
 	tests/unit/watchdog \
 	tests/unit/worker \
 	tests/unit/worker_life \
-	tests/unit/worker_parts
+	tests/unit/worker_parts \
+	tests/unit/xids
 if HAVE_VERBS
 FC_UNIT += tests/unit/rdma_ports
 endif
 if HAVE_EFADV
 FC_UNIT += tests/unit/rdma_lane tests/unit/rdma_transfer
+if HAVE_RDMACM
+FC_UNIT += tests/unit/rdma_cm
+endif
 endif
 
 if HAVE_CMOCKA
@@ -109,7 +117,8 @@ endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
 EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/rdma_build.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
-EXTRA_DIST += tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
+EXTRA_DIST += tests/fixtures/container tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
+EXTRA_DIST += tests/topo/judging.bash
 tests_unit_worker_SOURCES = tests/unit/worker.c \
 	tests/unit/worker_rig.c tests/unit/worker_rig.h tests/unit/worker_table.c
 tests_unit_worker_life_SOURCES = tests/unit/worker_life.c \
@@ -147,6 +156,17 @@ FC_WIRE_CALLS = \
 	-Wl,--wrap=ibv_create_ah -Wl,--wrap=ibv_destroy_ah -Wl,--wrap=ibv_qp_to_qp_ex \
 	-Wl,--wrap=ibv_get_async_event -Wl,--wrap=ibv_ack_async_event \
 	-Wl,--wrap=efadv_query_device -Wl,--wrap=efadv_create_qp_ex
+tests_unit_rdma_cm_SOURCES = tests/unit/rdma_cm.c tests/unit/verbs_cm.c tests/unit/verbs_cm.h \
+	$(FC_WIRE)
+tests_unit_rdma_cm_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) $(EFADV_CFLAGS) $(RDMACM_CFLAGS)
+tests_unit_rdma_cm_LDFLAGS = $(AM_LDFLAGS) $(FC_WIRE_CALLS) \
+	-Wl,--wrap=rdma_create_event_channel -Wl,--wrap=rdma_destroy_event_channel \
+	-Wl,--wrap=rdma_create_id -Wl,--wrap=rdma_destroy_id \
+	-Wl,--wrap=rdma_bind_addr -Wl,--wrap=rdma_listen -Wl,--wrap=rdma_get_src_port \
+	-Wl,--wrap=rdma_resolve_addr -Wl,--wrap=rdma_resolve_route \
+	-Wl,--wrap=rdma_connect -Wl,--wrap=rdma_accept -Wl,--wrap=rdma_reject \
+	-Wl,--wrap=rdma_establish -Wl,--wrap=rdma_get_cm_event \
+	-Wl,--wrap=rdma_ack_cm_event -Wl,--wrap=rdma_init_qp_attr
 tests_unit_rdma_lane_SOURCES = tests/unit/rdma_lane.c $(FC_WIRE)
 tests_unit_rdma_lane_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS) $(EFADV_CFLAGS)
 tests_unit_rdma_lane_LDFLAGS = $(AM_LDFLAGS) $(FC_WIRE_CALLS)
@@ -156,7 +176,7 @@ tests_unit_rdma_transfer_LDFLAGS = $(AM_LDFLAGS) $(FC_WIRE_CALLS)
 
 # The program with faulty devices, and the tests that launch several ranks.
 check_PROGRAMS += tests/double/fabricheck-double tests/mpi/collectives \
-	tests/mpi/pairs_retest tests/mpi/rte tests/topo/hwloc_counts
+	tests/mpi/pairs_retest tests/mpi/rte tests/topo/hwloc_counts tests/topo/journal_of
 tests_double_fabricheck_double_SOURCES = \
 	tests/double/comm_double.c \
 	tests/double/device_double.c tests/double/device_double.h \
@@ -189,15 +209,19 @@ FC_SHELL_TESTS = \
 	tests/mpi/shaped-link.sh \
 	tests/mpi/switches.sh \
 	tests/mpi/training.sh \
+	tests/mpi/unlike.sh \
 	tests/topo/corpus.sh \
-	tests/topo/own.sh
+	tests/topo/faults.sh \
+	tests/topo/judged.sh \
+	tests/topo/own.sh \
+	tests/topo/traps.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 # The guest with RDMA ports (doc/labs.md): new cases of tests/lab/verbs-guest.sh are functions
 # in a cases-*.sh.
 dist_check_SCRIPTS += tests/lab/verbs-guest/boot tests/lab/verbs-guest/init \
 	tests/lab/verbs-guest/prepare tests/lab/verbs-guest/rsh-agent
-EXTRA_DIST += tests/lab/verbs-guest/cases-lab.sh tests/lab/verbs-guest/guest.sh \
+EXTRA_DIST += tests/lab/verbs-guest/cases-bench.sh tests/lab/verbs-guest/cases-lab.sh tests/lab/verbs-guest/guest.sh \
 	tests/lab/verbs-guest/inside.sh
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
 check_PROGRAMS += tests/mpi/training
@@ -214,9 +238,9 @@ tests_fleet_score_SOURCES = tests/fleet/score.c tests/fleet/truth.c tests/fleet/
 
 # Built by the scripts of tests/bench when they run.
 EXTRA_PROGRAMS = tests/bench/all_reduce tests/bench/host_gemm tests/bench/mpi_start \
-	tests/bench/mpigraph
+	tests/bench/mpigraph tests/bench/pictures
 tests_bench_all_reduce_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpigraph_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_bench_mpi_start_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 CLEANFILES += $(EXTRA_PROGRAMS)
-EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh tests/bench/topo.sh
+EXTRA_DIST += tests/bench/collectives.sh tests/bench/host.sh tests/bench/judge.sh tests/bench/topo.sh tests/bench/verbs.sh

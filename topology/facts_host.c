@@ -395,7 +395,7 @@ enum fc_status fc_facts_host(const struct fc_source *source,
         fc_facts_cgroup, fc_facts_topology,  fc_facts_virt,       fc_facts_space,
         fc_facts_rdma,   fc_facts_addresses, fc_facts_nccl,       fc_facts_net,
         fc_facts_gpu,    fc_facts_gpudirect, fc_facts_privileged, fc_facts_picture,
-        fc_facts_verbs,
+        fc_facts_verbs,  fc_facts_topo_file, /* wherever a variable points */
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         struct fc_facts part;

@@ -16,6 +16,8 @@ void fc_facts_space(const struct fc_source *source, struct fc_facts *out);
 
 /* facts_virt.c: virt, dmi. */
 void fc_facts_virt(const struct fc_source *source, struct fc_facts *out);
+/* facts_container.c: of virt, the container and how GPUs came into it. */
+void fc_facts_container(const struct fc_source *source, struct fc_facts *out);
 /* facts_cgroup.c: cgroup. */
 void fc_facts_cgroup(const struct fc_source *source, struct fc_facts *out);
 /* facts_pages.c: huge pages, contiguous memory. */
@@ -39,6 +41,11 @@ void fc_facts_net(const struct fc_source *source, struct fc_facts *out);
 
 /* facts_topo.c: topo. */
 void fc_facts_picture(const struct fc_source *source, struct fc_facts *out);
+/* The same facts of a picture that was read elsewhere. */
+struct fc_topo;
+void fc_facts_of_picture(const struct fc_topo *topo, struct fc_facts *out);
+/* facts_topo_file.c: nccl.topo_file. */
+void fc_facts_topo_file(const struct fc_source *source, struct fc_facts *out);
 
 /* facts_root.c: root, from the file that `fabricheck facts` wrote. */
 void fc_facts_privileged(const struct fc_source *source, struct fc_facts *out);

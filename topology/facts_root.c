@@ -168,43 +168,11 @@ static void set_acs(const struct fc_source *source, struct fc_facts *out)
     fc_facts_set(out, "root.acs", list);
 }
 
-/* "NVRM: Xid (PCI:0000:4f:00): 79, pid=..." of the kernel's log, the newest last. */
-static void set_xids(const struct fc_source *source, struct fc_facts *out)
-{
-    char line[8192], full[4096], bdf[32];
-    struct fc_gap gap;
-    int xid;
-    if (!fc_source_path(source, "/dev/kmsg", full, sizeof full, &gap))
-        return;
-    int fd = open(full, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) {
-        fc_gap_errno(&gap, source, "/dev/kmsg", errno);
-        fc_facts_gap(out, "root.xids", &gap);
-        return;
-    }
-    json_t *list = json_array();
-    for (int i = 0; i < 1 << 17; i++) { /* one read is one message; EPIPE: some lost */
-        ssize_t n = read(fd, line, sizeof line - 1);
-        if (n < 0 && errno == EPIPE)
-            continue;
-        if (n <= 0)
-            break;
-        line[n] = '\0';
-        const char *at = strstr(line, "NVRM: Xid (PCI:");
-        if (at && sscanf(at, "NVRM: Xid (PCI:%31[0-9a-fA-F:.]): %d", bdf, &xid) == 2 &&
-            json_array_size(list) < 1000)
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:i}", "bdf", bdf, "xid", xid));
-    }
-    close(fd);
-    fc_facts_set(out, "root.xids", list);
-}
-
 void fc_facts_root(const struct fc_source *source, struct fc_facts *out)
 {
     set_relaxed(source, out);
     set_acs(source, out);
-    set_xids(source, out);
+    fc_facts_xids(source, out);
     fc_facts_file(out, "dmi.serial", source, "/sys/class/dmi/id/product_serial");
 }
 

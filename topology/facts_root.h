@@ -15,6 +15,12 @@
  * root. Collective: no. */
 int fc_acs_control(const unsigned char *config, size_t bytes);
 
+/* facts_kmsg.c. Adds root.xids, or its gap: a list of {bdf, xid, count, boot_s, ago_s,
+ * text}, one entry for each GPU and number; xid is null where the log only says that
+ * the GPU fell off the bus, boot_s and ago_s where it does not tell when. Collective:
+ * no. */
+void fc_facts_xids(const struct fc_source *source, struct fc_facts *out);
+
 /* The control word of its PCI Express capability (bit 4: it may relax the order of
  * writes); -1 and -2 as above. Collective: no. */
 int fc_pcie_control(const unsigned char *config, size_t bytes);

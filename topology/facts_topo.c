@@ -33,20 +33,34 @@ static json_t *above_json(const struct fc_topo *topo, int pci)
     return list;
 }
 
-/* A GPU's or NIC's function and its link, now and at most. */
+/* A GPU's or NIC's function and its link, now and at most; the slot is what the port
+ * above it can do. */
 static json_t *function_json(const struct fc_topo *topo, const char *what,
                              const char *name, int pci)
 {
     const struct fc_topo_pci *p = &topo->pci[pci];
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "what", what,
-                     "name", name, "bdf", p->bdf, "id",
+    const struct fc_topo_link none = {0};
+    const struct fc_topo_link *slot =
+        p->parent >= 0 ? &topo->pci[p->parent].link : &none;
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "what", what, "name", name, "bdf", p->bdf, "id",
                      p->vendor >= 0 ? json_sprintf("%04x:%04x", (unsigned)p->vendor,
                                                    (unsigned)p->device & 0xffff)
                                     : json_null(),
                      "GTps", known(p->link.GTps), "max_GTps", known(p->link.max_GTps),
                      "width", known(p->link.width), "max_width",
-                     known(p->link.max_width), "iommu", text(p->iommu), "above",
-                     above_json(topo, pci));
+                     known(p->link.max_width), "slot_GTps", known(slot->max_GTps),
+                     "slot_width", known(slot->max_width), "iommu", text(p->iommu),
+                     "above", above_json(topo, pci));
+}
+
+/* The NICs nearest to a GPU; none where they are not nearer than any other. */
+static json_t *nics_json(const struct fc_topo *topo, const struct fc_topo_gpu *gpu)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < gpu->nics && gpu->nic_near < FC_NEAR_SYS; i++)
+        json_array_append_new(list, json_string(topo->nic[gpu->nic[i]].name));
+    return list;
 }
 
 static json_t *functions_json(const struct fc_topo *topo)
@@ -55,7 +69,9 @@ static json_t *functions_json(const struct fc_topo *topo)
     char name[32];
     for (size_t i = 0; i < topo->gpus; i++) {
         snprintf(name, sizeof name, "GPU%zu", i);
-        json_array_append_new(list, function_json(topo, "gpu", name, topo->gpu[i].pci));
+        json_t *gpu = function_json(topo, "gpu", name, topo->gpu[i].pci);
+        json_object_set_new(gpu, "nics", nics_json(topo, &topo->gpu[i]));
+        json_array_append_new(list, gpu);
     }
     for (size_t i = 0; i < topo->nics; i++)
         if (topo->nic[i].role == FC_NIC_FABRIC && topo->nic[i].pci >= 0)
@@ -83,6 +99,7 @@ static json_t *port_json(const struct fc_topo_nic *nic, const struct fc_topo_por
                           nic->role == FC_NIC_FABRIC, "state", text(p->state), "layer",
                           text(p->layer), "Gbps", known(p->Gbps), "rate", text(p->rate),
                           "board", text(nic->board), "firmware", text(nic->firmware));
+    json_object_set_new(o, "phys_state", text(p->phys_state));
     json_object_set_new(o, "pkeys", text(p->pkeys));
     json_object_set_new(o, "mtu", nic->mtu > 0 ? json_integer(nic->mtu) : json_null());
     json_object_set_new(o, "net_state", text(nic->net_state));
@@ -219,7 +236,7 @@ static void set_picture(const struct fc_topo *topo, struct fc_facts *out)
     fc_facts_set(out, "topo.picture", picture);
 }
 
-static void set_all(const struct fc_topo *topo, struct fc_facts *out)
+void fc_facts_of_picture(const struct fc_topo *topo, struct fc_facts *out)
 {
     struct fc_gap gap;
     fc_gap_set(&gap, "unsupported", "no right helps: the PCI functions have no class");
@@ -260,7 +277,7 @@ void fc_facts_picture(const struct fc_source *source, struct fc_facts *out)
     if (source->note)
         source->note(source->arg, "the node's picture");
     if (fc_topo_open(&from, &topo, &err) == FC_OK) {
-        set_all(topo, out);
+        fc_facts_of_picture(topo, out);
     } else {
         fc_gap_set(&gap, "error", "no right helps: %.230s", err.text);
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What a node is inside of: a container, a hypervisor, a maker's machine.
+/* What a node is inside of: a hypervisor, a maker's machine (containers:
+ * facts_container.c).
  *
- * A container is known by the marks that runtimes leave for their guests: a file, a
- * variable, a word in the control group's path. A hypervisor is known by the flag that
- * it sets in the processor (x86) or by a firmware name that only virtual machines have;
- * its name comes from the processor's own leaf or from the firmware. A bare-metal
- * instance of a cloud has the cloud's firmware name but not the flag, and counts as
- * none.
+ * A hypervisor is known by the flag that it sets in the processor (x86) or by a
+ * firmware name that only virtual machines have; its name comes from the processor's
+ * own leaf or from the firmware. A bare-metal instance of a cloud has the cloud's
+ * firmware name but not the flag, and counts as none.
  */
 #include "topology/facts_parts.h"
 
@@ -20,65 +19,6 @@
 struct mark {
     const char *where, *what;
 };
-
-static const char *container_by_file(const struct fc_source *source)
-{
-    static const struct mark files[] = {
-        {"/run/.containerenv", "podman"},
-        {"/.dockerenv", "docker"},
-        {"/.singularity.d", "apptainer"},
-        {"/run/host/container-manager", "other"},
-    };
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (fc_source_exists(source, files[i].where))
-            return files[i].what;
-    return NULL;
-}
-
-static const char *container_by_variable(void)
-{
-    static const struct mark variables[] = {
-        {"APPTAINER_CONTAINER", "apptainer"}, {"SINGULARITY_CONTAINER", "apptainer"},
-        {"CH_RUNNING", "charliecloud"},       {"KUBERNETES_SERVICE_HOST", "kubernetes"},
-        {"ENROOT_ROOTFS", "enroot"},
-    };
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (getenv(variables[i].where))
-            return variables[i].what;
-    const char *name = getenv("container");
-    return name && *name ? name : NULL;
-}
-
-static const char *container_by_cgroup(const struct fc_source *source)
-{
-    static const struct mark words[] = {
-        {"kubepods", "kubernetes"},
-        {"/docker", "docker"},
-        {"libpod", "podman"},
-        {"/lxc", "lxc"},
-        {"containerd", "other"},
-        {"crio-", "kubernetes"},
-        {"machine.slice/machine-", "nspawn"},
-    };
-    char text[4096];
-    struct fc_gap gap;
-    if (!fc_source_read(source, "/proc/self/cgroup", text, sizeof text, &gap))
-        return NULL;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(text, words[i].where))
-            return words[i].what;
-    return NULL;
-}
-
-static void set_container(const struct fc_source *source, struct fc_facts *out)
-{
-    const char *name = container_by_variable();
-    if (!name)
-        name = container_by_file(source);
-    if (!name)
-        name = container_by_cgroup(source);
-    fc_facts_text(out, "virt.container", name ? name : "none");
-}
 
 /* The name that the hypervisor itself gives, on this machine only. */
 static const char *hypervisor_by_leaf(const struct fc_source *source)
@@ -162,7 +102,7 @@ static void set_hypervisor(const struct fc_source *source, struct fc_facts *out)
 
 void fc_facts_virt(const struct fc_source *source, struct fc_facts *out)
 {
-    set_container(source, out);
+    fc_facts_container(source, out);
     fc_facts_file(out, "dmi.vendor", source, "/sys/class/dmi/id/sys_vendor");
     fc_facts_file(out, "dmi.product", source, "/sys/class/dmi/id/product_name");
     fc_facts_file(out, "dmi.bios", source, "/sys/class/dmi/id/bios_version");

@@ -2,12 +2,15 @@
 noinst_LIBRARIES += topology/libtopology.a
 topology_libtopology_a_SOURCES = \
 	topology/cpuset.c topology/cpuset.h \
+	topology/differ.c topology/differ.h \
 	topology/facts.c topology/facts.h \
 	topology/facts_addresses.c \
 	topology/facts_cgroup.c \
 	topology/facts_gpudirect.c \
+	topology/facts_container.c \
 	topology/facts_host.c \
 	topology/facts_io.c \
+	topology/facts_kmsg.c \
 	topology/facts_load.c topology/facts_load.h \
 	topology/facts_nccl.c \
 	topology/facts_pages.c \
@@ -16,6 +19,7 @@ topology_libtopology_a_SOURCES = \
 	topology/facts_read.c topology/facts_read.h \
 	topology/facts_root.c topology/facts_root.h \
 	topology/facts_topo.c \
+	topology/facts_topo_file.c \
 	topology/facts_verbs.c \
 	topology/facts_virt.c \
 	topology/limits.c topology/limits.h \
@@ -44,5 +48,6 @@ topology_libtopology_a_SOURCES = \
 	topology/switches_parts.h \
 	topology/switches_slurm.c \
 	topology/tier.c topology/tier.h \
+	topology/traits.c topology/traits.h \
 	topology/tree.c topology/tree.h
 FC_LIBS += topology/libtopology.a

@@ -163,7 +163,13 @@ struct fc_topo {
     enum fc_topo_kind kind;
     char source[240]; /* "live", or the path as it was given */
     char host_name[64], machine[96];
-    char hypervisor[48], container[48];     /* "none"; "": not told */
+    char hypervisor[48], container[48]; /* "none"; "": not told */
+    char gpus_by[96]; /* what gave GPUs to the ranks: "host", "none"; "": not told */
+    int gpu_files;    /* device files of NVIDIA's GPUs; -1: not told */
+    struct fc_topo_mig {
+        int gpus, slices; /* GPUs that are sliced, all their slices */
+        int open;         /* slices that the ranks may use */
+    } mig;                /* 0 where it is not told, since most have none */
     int64_t packages_n, cores, pus, numa_n; /* -1: unknown */
     bool gpus_known, nics_known;            /* false: the source cannot tell which */
     struct fc_topo_package *package;

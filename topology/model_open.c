@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Which reader a source needs: by what the file holds, not by its name. */
+#include "core/journal.h"
 #include "topology/facts_parts.h"
 #include "topology/model_parts.h"
 
@@ -14,34 +15,37 @@
 
 enum { MAX_FILE = 32 << 20 };
 
-/* A whole regular file, ended by 0; the caller frees. NULL: err says why. */
-static char *read_file(const char *path, size_t *out_length, struct fc_error *err)
+/* A regular file, ended by 0; the caller frees. Of one that is too large only the
+ * beginning, and *out_whole is false. NULL: err says why. */
+static char *read_file(const char *path, size_t *out_length, bool *out_whole,
+                       struct fc_error *err)
 {
     struct stat st = {0};
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    size_t used = 0;
+    size_t used = 0, room = 0;
     ssize_t n = 1;
     char *text = NULL;
     if (fd < 0 || fstat(fd, &st) != 0) {
         (void)!fc_fail(err, FC_USAGE, "%s", strerror(errno));
     } else if (S_ISDIR(st.st_mode)) {
         (void)!fc_fail(err, FC_USAGE,
-                       "a folder: a captured tree is given by --sysroot");
+                       "a folder without a journal: a captured tree is given by "
+                       "--sysroot");
     } else if (!S_ISREG(st.st_mode)) {
         (void)!fc_fail(err, FC_USAGE, "no regular file");
-    } else if (st.st_size > MAX_FILE) {
-        (void)!fc_fail(err, FC_USAGE, "larger than %d MiB: no picture of a node",
-                       MAX_FILE >> 20);
-    } else if (!(text = malloc((size_t)st.st_size + 1))) {
-        (void)!fc_topo_full(err);
     } else {
-        while (used < (size_t)st.st_size && n > 0) {
-            n = read(fd, text + used, (size_t)st.st_size - used);
-            used += n > 0 ? (size_t)n : 0;
-        }
-        text[used] = '\0';
-        *out_length = used;
+        room = st.st_size > MAX_FILE ? MAX_FILE : (size_t)st.st_size;
+        if (!(text = malloc(room + 1)))
+            (void)!fc_topo_full(err);
     }
+    while (text && used < room && n > 0) {
+        n = read(fd, text + used, room - used);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (text)
+        text[used] = '\0';
+    *out_length = used;
+    *out_whole = st.st_size <= MAX_FILE;
     if (fd >= 0)
         close(fd);
     return text;
@@ -127,6 +131,11 @@ static enum fc_status read_virt(struct fc_topo *topo, const struct fc_tree *tree
                  json_string_value(json_object_get(facts.values, "virt.hypervisor")));
     fc_topo_text(topo->container, sizeof topo->container,
                  json_string_value(json_object_get(facts.values, "virt.container")));
+    fc_topo_text(topo->gpus_by, sizeof topo->gpus_by,
+                 json_string_value(json_object_get(facts.values, "virt.gpus_by")));
+    const json_t *files = json_object_get(facts.values, "virt.gpu_files");
+    topo->gpu_files = files ? (int)json_integer_value(files) : -1;
+    topo->mig = fc_topo_mig_of(json_object_get(facts.values, "virt.mig"));
     fc_facts_fini(&facts);
     return FC_OK;
 }
@@ -154,7 +163,7 @@ static enum fc_status read_tree(struct fc_topo *topo, const struct fc_tree *tree
 }
 
 /* The picture of the first node line that has one; others are counted. */
-static enum fc_status read_journal(struct fc_topo *topo, const char *text,
+static enum fc_status read_journal(struct fc_topo *topo, const char *text, bool whole,
                                    struct fc_error *err)
 {
     enum fc_status status = FC_OK;
@@ -162,7 +171,9 @@ static enum fc_status read_journal(struct fc_topo *topo, const char *text,
     topo->kind = FC_TOPO_JOURNAL;
     for (const char *line = text; *line && status == FC_OK;) {
         size_t length = strcspn(line, "\n");
-        json_t *json = json_loadb(line, length, 0, NULL);
+        json_t *json = memmem(line, length, "\"picture\"", 9)
+                           ? json_loadb(line, length, 0, NULL)
+                           : NULL;
         const json_t *picture =
             json_object_get(json_object_get(json, "picture"), "topology");
         if (json_is_object(picture) && pictures++ == 0) {
@@ -175,7 +186,8 @@ static enum fc_status read_journal(struct fc_topo *topo, const char *text,
         line += length + (line[length] == '\n');
     }
     if (status == FC_OK && pictures == 0)
-        return fc_fail(err, FC_USAGE, "a journal without a node's picture");
+        return fc_fail(err, FC_USAGE, "a journal without a node's picture%s",
+                       whole ? "" : " in its first 32 MiB");
     if (pictures > 1)
         fc_topo_unknown(topo,
                         "the journal's %zu more pictures, of other kinds of nodes",
@@ -232,21 +244,29 @@ static enum fc_status read_from(struct fc_topo *topo, const char *path, bool wan
                                 struct fc_error *err)
 {
     size_t length = 0;
-    char *text = read_file(path, &length, err);
+    bool whole = true;
+    char in_run[4096];
     enum fc_status status;
+    int n = snprintf(in_run, sizeof in_run, "%s/" FC_JOURNAL_NAME, path);
+    bool is_run = n > 0 && (size_t)n < sizeof in_run && access(in_run, F_OK) == 0;
+    char *text = read_file(is_run ? in_run : path, &length, &whole, err);
     if (!text)
         return FC_USAGE;
     const char *start = text + strspn(text, " \t\r\n");
     if (strncmp(start, "\xef\xbb\xbf", 3) == 0)
         start += 3;
-    if (strlen(text) != length)
+    bool journal = is_journal(start);
+    if (!whole && !journal)
+        status = fc_fail(err, FC_USAGE, "larger than %d MiB: no picture of a node",
+                         MAX_FILE >> 20);
+    else if (strlen(text) != length)
         status = fc_fail(err, FC_USAGE,
                          "binary; an archive is unpacked first, and its "
                          "folder given by --sysroot");
     else if (*start == '<')
         status = read_xml(topo, start, strlen(start), want_xml, err);
-    else if (is_journal(start))
-        status = read_journal(topo, start, err);
+    else if (journal)
+        status = read_journal(topo, start, whole, err);
     else if (*start == '{')
         status = read_json(topo, start, strlen(start), err);
     else
@@ -297,6 +317,7 @@ enum fc_status fc_topo_open(const struct fc_topo_source *source,
     if (!topo)
         return fc_fail(err, FC_NOMEM, "a node's picture: out of memory");
     topo->packages_n = topo->cores = topo->pus = topo->numa_n = -1;
+    topo->gpu_files = -1;
     enum fc_status status = read_source(topo, source, err);
     if (status == FC_OK)
         status = fc_topo_relate(topo, err);

@@ -64,6 +64,8 @@ enum fc_status fc_topo_read_hwloc_xml(struct fc_topo *topo, xmlNode *root,
                                       struct fc_error *err) FC_MUST_USE;
 enum fc_status fc_topo_read_nccl_xml(struct fc_topo *topo, xmlNode *root,
                                      struct fc_error *err) FC_MUST_USE;
+/* {"gpus", "slices", "open"}; what is not there is 0. */
+struct fc_topo_mig fc_topo_mig_of(const json_t *json);
 /* Our own JSON. */
 enum fc_status fc_topo_read_own(struct fc_topo *topo, const json_t *json,
                                 struct fc_error *err) FC_MUST_USE;

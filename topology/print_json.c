@@ -281,6 +281,11 @@ json_t *fc_topo_json(const struct fc_topo *topo)
     json_object_set_new(json, "tier", tier_json(topo));
     put_text(json, "hypervisor", topo->hypervisor);
     put_text(json, "container", topo->container);
+    put_text(json, "gpus_by", topo->gpus_by);
+    json_object_set_new(json, "gpu_files", known(topo->gpu_files));
+    json_object_set_new(json, "mig",
+                        json_pack("{s:i, s:i, s:i}", "gpus", topo->mig.gpus, "slices",
+                                  topo->mig.slices, "open", topo->mig.open));
     put_text(json, "host", topo->host_name);
     put_text(json, "machine", topo->machine);
     json_object_set_new(json, "unknown", notes_json(topo, false));

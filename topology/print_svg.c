@@ -4,10 +4,12 @@
 #include "topology/limits.h"
 #include "topology/print.h"
 #include "topology/svg_layout.h"
+#include "topology/tier.h"
 
 #include <string.h>
+#include <strings.h>
 
-enum { TOP = 64, BAND_H = 26, STEM = 22, NOTE_H = 17, MIN_W = 900, ARC = 90 };
+enum { TOP = 82, BAND_H = 26, STEM = 22, NOTE_H = 17, MIN_W = 900, ARC = 90 };
 
 static const char style[] =
     "text{font-family:'DejaVu Sans',Verdana,Arial,sans-serif;font-size:11px;"
@@ -84,6 +86,17 @@ static const char *link_class(const struct fc_topo_link *link)
     return slower ? "warn" : "s";
 }
 
+/* A product's name without its maker's, which all of them share and which would push
+ * the rest out of the box. */
+static const char *short_name(const char *name)
+{
+    static const char *const makers[] = {"NVIDIA ", "Tesla ", "AMD ", "Instinct "};
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        if (strncasecmp(name, makers[i], strlen(makers[i])) == 0)
+            name += strlen(makers[i]);
+    return name;
+}
+
 static void put_gpu(const struct fc_topo *topo, const struct fc_layout *l, size_t g,
                     FILE *out)
 {
@@ -96,7 +109,7 @@ static void put_gpu(const struct fc_topo *topo, const struct fc_layout *l, size_
     put_title(out, gpu->name, gpu->uuid);
     put_rect(out, x, y, FC_LEAF_W, FC_GPU_H, "gpu");
     put_text(out, x + 6, y + 14, room, "b", name);
-    put_text(out, x + 6, y + 28, room, "t", gpu->name);
+    put_text(out, x + 6, y + 28, room, "t", short_name(gpu->name));
     put_text(out, x + 6, y + 42, room, "s", pci->bdf);
     put_text(out, x + 6, y + 56, room, link_class(&pci->link),
              fc_topo_link_words(&pci->link).s);
@@ -268,12 +281,27 @@ static void put_legend(FILE *out, int y)
              "NODE.  Else: SYS.");
 }
 
-static void put_head(const struct fc_topo *topo, FILE *out)
+/* What the node is for, in the parts that are known. */
+static void put_tier(const struct fc_topo *topo, int w, FILE *out)
 {
+    struct fc_tier tier = fc_tier_of(topo);
+    const char *const parts[] = {tier.isolation, tier.inside, tier.outside};
+    char text[1024] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(parts[i], "unknown") != 0 && used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                     used ? ";  " : "", parts[i]);
+    put_text(out, FC_BOX_PAD, 64, w, "s", text);
+}
+
+static void put_head(const struct fc_topo *topo, int w, FILE *out)
+{
+    const char *last = strrchr(topo->source, '/');
     char text[1024];
     snprintf(text, sizeof text, "%s%s%s", topo->host_name[0] ? topo->host_name : "node",
              topo->machine[0] ? ", " : "", topo->machine);
-    put_text(out, FC_BOX_PAD, 26, 1500, "h", text);
+    put_text(out, FC_BOX_PAD, 26, w * 2 / 3, "h", text);
     snprintf(text, sizeof text,
              "packages %s, NUMA nodes %s, cores %s, hardware threads %s, GPUs %s, NICs "
              "%s (%s: %.120s)",
@@ -282,8 +310,9 @@ static void put_head(const struct fc_topo *topo, FILE *out)
              fc_topo_count_words(topo->pus).s,
              fc_topo_count_words(fc_topo_gpu_count(topo)).s,
              fc_topo_count_words(fc_topo_nic_count(topo)).s,
-             fc_topo_kind_name(topo->kind), topo->source);
-    put_text(out, FC_BOX_PAD, 46, 1500, "s", text);
+             fc_topo_kind_name(topo->kind), last && last[1] ? last + 1 : topo->source);
+    put_text(out, FC_BOX_PAD, 46, w, "s", text);
+    put_tier(topo, w, out);
 }
 
 enum fc_status fc_topo_print_svg(const struct fc_topo *topo, FILE *out,
@@ -300,7 +329,7 @@ enum fc_status fc_topo_print_svg(const struct fc_topo *topo, FILE *out,
             "viewBox=\"0 0 %d %d\">\n<style>%s</style>\n"
             "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
             w, h, w, h, style, w, h);
-    put_head(topo, out);
+    put_head(topo, w - 2 * FC_BOX_PAD, out);
     put_boxes(&l, out);
     put_links(topo, &l, out);
     for (size_t i = 0; i < topo->nics; i++)

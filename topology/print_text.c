@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The tree as text: what is where, then what may be near and fast, then what is unknown
- * or odd. Bridges in a row without a branch are one line. */
+/* The tree as text: what the node is, what is where, then what may be near and fast,
+ * then what is unknown or odd. Bridges in a row without a branch, and the device at
+ * their end, are one line. */
 #include "topology/limits.h"
 #include "topology/print.h"
 #include "topology/tier.h"
@@ -58,17 +59,23 @@ static void put_nic(const struct page *page, const struct fc_topo_nic *nic)
     for (size_t i = 0; i < nic->ports; i++) {
         const struct fc_topo_port *p = &nic->port[i];
         if (p->state[0] || p->layer[0])
-            fprintf(out, "  port %d %s %s", p->number, p->state[0] ? p->state : "?",
-                    p->layer);
+            fprintf(out, "  port %d %s%s%s", p->number, p->state[0] ? p->state : "?",
+                    p->layer[0] ? " " : "", p->layer);
     }
     if (nic->role == FC_NIC_OTHER)
         fprintf(out, "  not of the fabric");
 }
 
-static void put_function(const struct page *page, int pci)
+static void put_bridge(const struct page *page, int pci, const char *link)
 {
     static const char *const roles[] = {"function", "bridge",   "GPU",
                                         "NIC",      "NVSwitch", "storage"};
+    const struct fc_topo_pci *p = &page->topo->pci[pci];
+    fprintf(page->out, "%s %s%s%s", roles[p->role], p->bdf, *link ? "  " : "", link);
+}
+
+static void put_function(const struct page *page, int pci)
+{
     const struct fc_topo *topo = page->topo;
     const struct fc_topo_pci *p = &topo->pci[pci];
     FILE *out = page->out;
@@ -84,8 +91,7 @@ static void put_function(const struct page *page, int pci)
     if (nics > 0)
         fprintf(out, "  %s", fc_topo_link_words(&p->link).s);
     if (gpu < 0 && nics == 0)
-        fprintf(out, "%s %s  %s", roles[p->role], p->bdf,
-                fc_topo_link_words(&p->link).s);
+        put_bridge(page, pci, fc_topo_link_words(&p->link).s);
 }
 
 static int only_child(const struct page *page, int pci)
@@ -107,11 +113,12 @@ static void put_tree(const struct page *page, int pci, int depth)
     int child;
     indent(page->out, depth);
     page->done[pci] = true;
-    /* several bridges in a row: one line, with the link of each */
+    /* of equal links in a row the last one's speaks for all */
     while (topo->pci[pci].role == FC_PCI_BRIDGE &&
-           (child = only_child(page, pci)) >= 0 &&
-           topo->pci[child].role == FC_PCI_BRIDGE) {
-        put_function(page, pci);
+           (child = only_child(page, pci)) >= 0) {
+        struct fc_topo_words mine = fc_topo_link_words(&topo->pci[pci].link),
+                             next = fc_topo_link_words(&topo->pci[child].link);
+        put_bridge(page, pci, strcmp(mine.s, next.s) == 0 ? "" : mine.s);
         fprintf(page->out, " > ");
         pci = child;
         page->done[pci] = true;
@@ -182,32 +189,67 @@ static void put_places(const struct page *page)
     }
 }
 
-static void put_near(const struct page *page)
+/* What all GPUs have to their hosts, or each its own. */
+static void put_hosts(const struct page *page)
 {
     const struct fc_topo *topo = page->topo;
+    struct fc_limit first = fc_limit_pcie(&topo->pci[topo->gpu[0].pci].link, 0);
+    bool same = true;
+    for (size_t g = 1; g < topo->gpus; g++) {
+        struct fc_limit host = fc_limit_pcie(&topo->pci[topo->gpu[g].pci].link, 0);
+        same &= strcmp(host.basis, first.basis) == 0;
+    }
+    for (size_t g = 0; g < topo->gpus; g++) {
+        struct fc_limit host = fc_limit_pcie(&topo->pci[topo->gpu[g].pci].link, 0);
+        if (same && g > 0)
+            break;
+        if (same)
+            fprintf(page->out, "  every GPU to its host: ");
+        else
+            fprintf(page->out, "  GPU%zu to its host: ", g);
+        if (host.GBps > 0)
+            fprintf(page->out, "%.1f, ", host.GBps);
+        fprintf(page->out, "%s\n", host.basis);
+    }
+}
+
+/* "mlx5_0 50.0"; with the reason, where it is not the port's own rate. */
+static void put_path(const struct page *page, size_t g, int nic)
+{
+    const struct fc_topo *topo = page->topo;
+    struct fc_limit path = fc_limit_path(topo, g, topo->gpus + (size_t)nic);
+    struct fc_limit port = fc_limit_nic(&topo->nic[nic]);
+    fprintf(page->out, "%s ", topo->nic[nic].name);
+    if (path.GBps > 0)
+        fprintf(page->out, "%.1f", path.GBps);
+    else
+        fprintf(page->out, "?");
+    if (strcmp(path.basis, port.basis) != 0)
+        fprintf(page->out, " (%s)", path.basis);
+}
+
+static void put_near(const struct page *page)
+{
+    enum { SHOWN = 8 };
+    const struct fc_topo *topo = page->topo;
     FILE *out = page->out;
-    if (topo->gpus > 0)
-        fprintf(out, "\nnearest NICs and limits, each way\n");
+    if (topo->gpus == 0)
+        return;
+    fprintf(out, "\nlimits, GB/s each way; to the nearest NICs the port's rate, or why "
+                 "less\n");
+    put_hosts(page);
     for (size_t g = 0; g < topo->gpus; g++) {
         const struct fc_topo_gpu *gpu = &topo->gpu[g];
-        struct fc_limit host = fc_limit_pcie(&topo->pci[gpu->pci].link, 0);
-        fprintf(out, "  GPU%zu to its host: ", g);
-        if (host.GBps > 0)
-            fprintf(out, "%.1f GB/s, ", host.GBps);
-        fprintf(out, "%s\n", host.basis);
-        for (size_t i = 0; i < gpu->nics && i < 8; i++) {
-            const struct fc_topo_nic *nic = &topo->nic[gpu->nic[i]];
-            struct fc_limit path =
-                fc_limit_path(topo, g, topo->gpus + (size_t)gpu->nic[i]);
-            fprintf(out, "    %-4s %s: ", fc_topo_near_name(gpu->nic_near), nic->name);
-            if (path.GBps > 0)
-                fprintf(out, "%.1f GB/s, ", path.GBps);
-            fprintf(out, "%s\n", path.basis);
+        fprintf(out, "  GPU%-3zu %-4s ", g,
+                gpu->nics ? fc_topo_near_name(gpu->nic_near) : "no NIC of the fabric");
+        for (size_t i = 0; i < gpu->nics && i < SHOWN; i++) {
+            if (i > 0)
+                fprintf(out, ", ");
+            put_path(page, g, gpu->nic[i]);
         }
-        if (gpu->nics == 0)
-            fprintf(out, "    no NIC of the fabric\n");
-        if (gpu->nics > 8)
-            fprintf(out, "    and %zu more, as near\n", gpu->nics - 8);
+        if (gpu->nics > SHOWN)
+            fprintf(out, " and %zu more, as near", gpu->nics - SHOWN);
+        putc('\n', out);
     }
 }
 
@@ -242,11 +284,13 @@ static void put_tier(const struct page *page)
 {
     struct fc_tier tier = fc_tier_of(page->topo);
     FILE *out = page->out;
-    fprintf(out, "\nwhat it is\n  isolation  %s\n  inside     %s\n  outside    %s\n",
-            tier.isolation, tier.inside, tier.outside);
+    fprintf(out, "isolation  %s\ninside     %s\noutside    %s\n", tier.isolation,
+            tier.inside, tier.outside);
     for (size_t i = 0; i < FC_TIER_WORKLOADS; i++)
-        fprintf(out, "  %-21s %s: %s\n", tier.workload[i].name,
-                fc_suits_name(tier.workload[i].suits), tier.workload[i].reason);
+        fprintf(out, "%s%-20s %s: %s\n", i == 0 ? "suits      " : "           ",
+                tier.workload[i].name, fc_suits_name(tier.workload[i].suits),
+                tier.workload[i].reason);
+    putc('\n', out);
 }
 
 static void put_notes(const struct page *page)
@@ -275,16 +319,16 @@ enum fc_status fc_topo_print_text(const struct fc_topo *topo, FILE *out,
             fc_topo_kind_name(topo->kind));
     fprintf(out,
             "packages %s, NUMA nodes %s, cores %s, hardware threads %s, GPUs %s, "
-            "NICs %s\n\n",
+            "NICs %s\n",
             fc_topo_count_words(topo->packages_n).s,
             fc_topo_count_words(topo->numa_n).s, fc_topo_count_words(topo->cores).s,
             fc_topo_count_words(topo->pus).s,
             fc_topo_count_words(fc_topo_gpu_count(topo)).s,
             fc_topo_count_words(fc_topo_nic_count(topo)).s);
+    put_tier(&page);
     put_places(&page);
     put_links(&page);
     put_near(&page);
-    put_tier(&page);
     put_notes(&page);
     free(page.shown);
     free(page.done);

@@ -13,6 +13,7 @@
 #include "topology/probe_config.h"
 
 #include "core/clock.h"
+#include "topology/differ.h"
 #include "topology/facts.h"
 
 #include <inttypes.h>
@@ -103,7 +104,10 @@ struct home {
 
 struct state {
     struct home *home;    /* [ranks] */
-    uint64_t *node_class; /* [ranks]; of leaders, else 0 */
+    struct fc_kin *kin;   /* [ranks], sorted once all are known */
+    struct fc_kin own;    /* this rank's */
+    int usual_rank;       /* who leads the usual node; -1: nobody, or none differs */
+    json_t *usual;        /* that node's picture; NULL: none differs */
     struct fc_facts node; /* leader only */
     struct fc_worker *worker;
 };
@@ -127,7 +131,8 @@ static void teardown(struct fc_run *run, void *state)
         return;
     fc_worker_close(s->worker);
     fc_facts_fini(&s->node);
-    free(s->node_class);
+    json_decref(s->usual);
+    free(s->kin);
     free(s->home);
     free(s);
 }
@@ -140,8 +145,8 @@ static enum fc_status setup(struct fc_run *run, void **out_state, struct fc_erro
     if (s)
         s->home = calloc(ranks, sizeof *s->home);
     if (s)
-        s->node_class = calloc(ranks, sizeof *s->node_class);
-    if (!s || !s->home || !s->node_class)
+        s->kin = calloc(ranks, sizeof *s->kin);
+    if (!s || !s->home || !s->kin)
         return fc_fail(err, FC_NOMEM, "out of memory for the config probe");
     return fc_facts_init(&s->node, err);
 }
@@ -254,39 +259,86 @@ static enum fc_status read_load(struct fc_run *run, struct state *s,
     return status;
 }
 
-/* True for the first node of its class: its picture stands for all. Ranks that lead no
- * node have class 0, and so has a node of which nothing is known: neither has a
- * picture. */
-static bool shows_picture(const struct fc_run *run, const struct state *s)
+/* {"facts", "topology"}, the class and the print of this node; steals the picture from
+ * its facts, which have their own line. */
+static enum fc_status make_picture(struct state *s, json_t **out_picture,
+                                   struct fc_error *err)
 {
-    uint64_t mine = s->node_class[run->rte->rank];
-    for (int r = 0; r < run->rte->rank; r++)
-        if (s->node_class[r] == mine)
-            return false;
-    return mine != 0;
+    json_t *facts = NULL, *topology = json_object_get(s->node.values, "topo.picture");
+    enum fc_status status = fc_facts_class(&s->node, &s->own.class, &facts, err);
+    if (status != FC_OK)
+        return status;
+    json_t *picture = json_pack("{s:o, s:O?}", "facts", facts, "topology", topology);
+    json_object_del(s->node.values, "topo.picture");
+    if (!picture)
+        status = fc_fail(err, FC_NOMEM, "a node's picture: out of memory");
+    else
+        status = fc_differ_print(picture, &s->own.print, err);
+    *out_picture = picture;
+    return status;
 }
 
+/* The picture of the usual node goes to all, where any node differs from it. */
+static enum fc_status share_usual(struct fc_run *run, struct state *s, json_t *picture,
+                                  struct fc_error *err)
+{
+    size_t ranks = (size_t)run->rte->size;
+    for (int r = 0; r < run->rte->size; r++)
+        s->kin[r].rank = r;
+    fc_kin_sort(s->kin, ranks);
+    s->usual_rank = fc_kin_alike(s->kin, ranks) ? -1 : fc_kin_usual(s->kin, ranks, 0);
+    if (s->usual_rank < 0)
+        return FC_OK;
+    if (s->usual_rank == run->rte->rank)
+        s->usual = json_incref(picture);
+    return fc_rte_bcast_json_from(run->rte, "the usual node's picture", &s->usual,
+                                  s->usual_rank, err);
+}
+
+/* What this node has otherwise than the usual one; NULL: nothing. */
+static enum fc_status find_differences(const struct fc_run *run, const struct state *s,
+                                       const json_t *picture, json_t **out,
+                                       struct fc_error *err)
+{
+    const struct fc_rte *rte = run->rte;
+    *out = NULL;
+    if (!s->usual || s->own.class == 0 || s->usual_rank == rte->rank)
+        return FC_OK;
+    enum fc_status status = fc_differ(picture, s->usual, out, err);
+    if (status == FC_OK && *out)
+        json_object_set_new(
+            *out, "from", json_string(rte->node_name[rte->place[s->usual_rank].node]));
+    return status;
+}
+
+/* The usual node of each class shows its picture, which stands for all of the class. A
+ * node of which nothing is known has class 0 and no picture. */
 static enum fc_status add_node_line(struct fc_run *run, const struct state *s,
                                     json_t *picture, struct fc_error *err)
 {
     const struct fc_rte *rte = run->rte;
     char hex[32];
-    json_t *ranks = json_array();
+    json_t *ranks = json_array(), *differs;
+    enum fc_status status = find_differences(run, s, picture, &differs, err);
     for (int r = 0; r < rte->size; r++)
         if (rte->place[r].node == rte->node)
             json_array_append_new(ranks, json_integer(r));
-    snprintf(hex, sizeof hex, "%016" PRIx64, s->node_class[rte->rank]);
+    snprintf(hex, sizeof hex, "%016" PRIx64, s->own.class);
     json_t *o = json_pack("{s:s, s:o, s:s}", "name", fc_run_node(run), "ranks", ranks,
                           "class", hex);
     json_t *leaf = fc_run_switch(run, rte->node);
     if (leaf)
         json_object_set(o, "switch", leaf);
-    if (shows_picture(run, s))
-        json_object_set_new(o, "picture",
-                            json_pack("{s:O, s:O?}", "facts", picture, "topology",
-                                      json_object_get(s->node.values, "topo.picture")));
-    json_object_del(s->node.values, "topo.picture");
-    return fc_sink_add_line(run->sink, fc_line("node", o), err);
+    if (differs)
+        json_object_set_new(o, "differs", differs);
+    if (s->own.class != 0 &&
+        fc_kin_usual(s->kin, (size_t)rte->size, s->own.class) == rte->rank)
+        json_object_set(o, "picture", picture);
+    char *line = fc_line("node", o);
+    if (status == FC_OK)
+        return fc_sink_add_line(run->sink, line, err);
+    free(line);
+    return status;
 }
 
 /* `rank` -1: the node's. */
@@ -320,7 +372,6 @@ static enum fc_status gather(struct fc_run *run, struct state *s, json_t **out_p
                              struct fc_error *err)
 {
     struct home home = my_home(run);
-    uint64_t own_class = 0;
     enum fc_status status = fc_rte_allgather(run->rte, "homes of the ranks", &home,
                                              sizeof home, s->home, err);
     if (status == FC_OK && is_leader(run))
@@ -332,10 +383,14 @@ static enum fc_status gather(struct fc_run *run, struct state *s, json_t **out_p
     if (status == FC_OK && is_leader(run) && *mine == FC_OK)
         *mine = fc_facts_check(&s->node, why);
     if (status == FC_OK && is_leader(run) && *mine == FC_OK)
-        *mine = fc_facts_class(&s->node, &own_class, out_picture, why);
+        *mine = make_picture(s, out_picture, why);
+    if (*mine != FC_OK)
+        s->own.class = 0;
     if (status == FC_OK)
-        status = fc_rte_allgather(run->rte, "classes of the nodes", &own_class,
-                                  sizeof own_class, s->node_class, err);
+        status = fc_rte_allgather(run->rte, "classes of the nodes", &s->own,
+                                  sizeof s->own, s->kin, err);
+    if (status == FC_OK)
+        status = share_usual(run, s, *out_picture, err);
     return status;
 }
 

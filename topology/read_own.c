@@ -276,6 +276,15 @@ static enum fc_status read_nics(struct fc_topo *topo, const json_t *json,
     return FC_OK;
 }
 
+struct fc_topo_mig fc_topo_mig_of(const json_t *json)
+{
+    int64_t gpus = number(json, "gpus", FC_TOPO_MAX_GPUS),
+            slices = number(json, "slices", 65535), open = number(json, "open", 65535);
+    return (struct fc_topo_mig){.gpus = gpus > 0 ? (int)gpus : 0,
+                                .slices = slices > 0 ? (int)slices : 0,
+                                .open = open > 0 ? (int)open : 0};
+}
+
 enum fc_status fc_topo_read_own(struct fc_topo *topo, const json_t *json,
                                 struct fc_error *err)
 {
@@ -293,6 +302,9 @@ enum fc_status fc_topo_read_own(struct fc_topo *topo, const json_t *json,
         status = read_nics(topo, json, err);
     TEXT(topo->hypervisor, json, "hypervisor");
     TEXT(topo->container, json, "container");
+    TEXT(topo->gpus_by, json, "gpus_by");
+    topo->gpu_files = small(json, "gpu_files");
+    topo->mig = fc_topo_mig_of(json_object_get(json, "mig"));
     topo->links_known = json_is_true(json_object_get(json, "links_known"));
     TEXT(topo->host_name, json, "host");
     TEXT(topo->machine, json, "machine");

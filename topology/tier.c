@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topology/tier.h"
 
+#include "topology/model_parts.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,18 +12,98 @@ const char *fc_suits_name(enum fc_suits suits)
     return names[suits];
 }
 
+/* NVIDIA's name of a share of a GPU that a hypervisor gives: "NVIDIA A40-48Q",
+ * "GRID A100-4-20C". Names of whole GPUs end in no such letter. */
+static bool is_vgpu(const struct fc_topo_gpu *gpu)
+{
+    size_t n = strlen(gpu->name);
+    const char *dash = strrchr(gpu->name, '-');
+    return dash && strchr("ABCQ", gpu->name[n - 1]) &&
+           &dash[1 + strspn(dash + 1, "0123456789")] == &gpu->name[n - 1] &&
+           dash + 1 < &gpu->name[n - 1];
+}
+
+static bool is_told(const char *word)
+{
+    return word[0] && strcmp(word, "none") != 0;
+}
+
+/* A container sees all GPUs on the bus, and can use those that it was given. */
+static bool gives_none(const struct fc_topo *topo)
+{
+    return is_told(topo->container) && strcmp(topo->gpus_by, "none") == 0 &&
+           topo->gpus > 0;
+}
+
+/* GPUs on the bus that the ranks can use at all. */
+static size_t usable_gpus(const struct fc_topo *topo)
+{
+    bool fewer = is_told(topo->container) && topo->gpu_files > 0 &&
+                 (size_t)topo->gpu_files < topo->gpus;
+    return fewer ? (size_t)topo->gpu_files : topo->gpus;
+}
+
+/* What the ranks have is slices, which reach no other GPU. */
+static bool is_sliced(const struct fc_topo *topo)
+{
+    return topo->mig.open > 0 &&
+           (topo->mig.slices == 0 || topo->mig.open < topo->mig.slices ||
+            (size_t)topo->mig.gpus >= usable_gpus(topo));
+}
+
+static void put_machine(const struct fc_topo *topo, FILE *out)
+{
+    bool vm = strcmp(topo->hypervisor, "none") != 0;
+    size_t shares = 0;
+    for (size_t i = 0; i < topo->gpus; i++)
+        shares += is_vgpu(&topo->gpu[i]);
+    if (vm)
+        fprintf(out, "virtual machine, %s", topo->hypervisor);
+    else
+        fprintf(out, "bare metal");
+    if (vm && topo->gpus > 0)
+        fprintf(out,
+                shares > 0 ? ", %zu of %zu GPUs are shares (vGPU)"
+                           : ", GPUs passed through",
+                shares, topo->gpus);
+}
+
+static void put_container(const struct fc_topo *topo, FILE *out)
+{
+    fprintf(out, ", in a container: %s", topo->container);
+    if (gives_none(topo))
+        fprintf(out, ", which was given none of %zu GPUs", topo->gpus);
+    else if (is_told(topo->gpus_by) && usable_gpus(topo) < topo->gpus)
+        fprintf(out, ", %zu of %zu GPUs by %s", usable_gpus(topo), topo->gpus,
+                topo->gpus_by);
+    else if (is_told(topo->gpus_by))
+        fprintf(out, ", GPUs by %s", topo->gpus_by);
+}
+
+static void put_slices(const struct fc_topo_mig *mig, FILE *out)
+{
+    if (mig->slices > 0)
+        fprintf(out, ", MIG: %d of %d slices on %d GPU%s", mig->open, mig->slices,
+                mig->gpus, mig->gpus > 1 ? "s" : "");
+    else if (mig->open > 0)
+        fprintf(out, ", MIG: %d slice%s", mig->open, mig->open > 1 ? "s" : "");
+}
+
 static void set_isolation(const struct fc_topo *topo, struct fc_tier *out)
 {
-    bool vm = topo->hypervisor[0] && strcmp(topo->hypervisor, "none") != 0;
-    bool contained = topo->container[0] && strcmp(topo->container, "none") != 0;
+    snprintf(out->isolation, sizeof out->isolation, "unknown");
     if (!topo->hypervisor[0])
-        snprintf(out->isolation, sizeof out->isolation, "unknown");
-    else
-        snprintf(out->isolation, sizeof out->isolation, "%s%s%s%s%s",
-                 vm ? "virtual machine, " : "bare metal", vm ? topo->hypervisor : "",
-                 vm && topo->gpus > 0 ? ", GPUs passed through" : "",
-                 contained ? ", in a container: " : "",
-                 contained ? topo->container : "");
+        return;
+    char text[sizeof out->isolation] = "";
+    FILE *file = fmemopen(text, sizeof text - 1, "w");
+    if (!file)
+        return;
+    put_machine(topo, file);
+    if (is_told(topo->container))
+        put_container(topo, file);
+    put_slices(&topo->mig, file);
+    fclose(file);
+    fc_topo_text(out->isolation, sizeof out->isolation, text);
 }
 
 /* How many of all pairs of GPUs have links of their own. */
@@ -83,7 +165,7 @@ static void set_inside(const struct fc_topo *topo, struct fc_tier *out)
 /* The fabric: how many NICs, their rate together, what they are. */
 struct outside {
     size_t nics;
-    double Gbps;
+    double Gbps, first; /* of the first NIC, which all are like, or 0 */
     bool rdma, rates_told;
     const char *kind;
 };
@@ -107,7 +189,7 @@ static const char *kind_of(const struct fc_topo *topo, const struct fc_topo_nic 
 
 static struct outside outside_of(const struct fc_topo *topo)
 {
-    struct outside o = {0, 0, false, true, "Ethernet"};
+    struct outside o = {.rates_told = true, .kind = "Ethernet"};
     for (size_t i = 0; i < topo->nics; i++) {
         const struct fc_topo_nic *nic = &topo->nic[i];
         if (nic->role != FC_NIC_FABRIC)
@@ -115,9 +197,11 @@ static struct outside outside_of(const struct fc_topo *topo)
         const char *kind = kind_of(topo, nic);
         o.nics++;
         o.rates_told &= nic->Gbps > 0;
+        double Gbps = nic->ports == 0 ? nic->Gbps : 0;
         for (size_t j = 0; j < nic->ports; j++)
-            o.Gbps += nic->port[j].Gbps;
-        o.Gbps += nic->ports == 0 ? nic->Gbps : 0;
+            Gbps += nic->port[j].Gbps;
+        o.first = o.nics == 1 || !(Gbps < o.first || Gbps > o.first) ? Gbps : 0;
+        o.Gbps += Gbps;
         o.rdma |= kind != NULL;
         o.kind = kind ? kind : o.kind;
     }
@@ -131,6 +215,11 @@ static void set_outside(const struct fc_topo *topo, const struct outside *o,
         snprintf(out->outside, sizeof out->outside, "unknown");
     else if (o->nics == 0)
         snprintf(out->outside, sizeof out->outside, "no NIC");
+    else if (o->rates_told && o->first > 0 && topo->rails == (int)o->nics &&
+             o->nics > 1)
+        snprintf(out->outside, sizeof out->outside,
+                 "%s, %d rails of %g Gb/s, %g together", o->kind, topo->rails, o->first,
+                 o->Gbps);
     else if (o->rates_told)
         snprintf(out->outside, sizeof out->outside, "%s, %zu NIC%s, %g Gb/s together",
                  o->kind, o->nics, o->nics > 1 ? "s" : "", o->Gbps);
@@ -147,6 +236,14 @@ static void judge(struct fc_tier *out, size_t i, const char *name, enum fc_suits
     snprintf(out->workload[i].reason, sizeof out->workload[i].reason, "%s", reason);
 }
 
+/* Why no GPU is there for training with others; NULL: they are. */
+static const char *no_gpu_whole(const struct fc_topo *topo)
+{
+    if (gives_none(topo))
+        return "the container was given no GPU";
+    return is_sliced(topo) ? "slices of GPUs (MIG) reach no other GPU" : NULL;
+}
+
 static void judge_many_nodes(const struct fc_topo *topo, const struct outside *o,
                              struct fc_tier *out)
 {
@@ -156,7 +253,9 @@ static void judge_many_nodes(const struct fc_topo *topo, const struct outside *o
     for (size_t i = 0; i < topo->gpus; i++)
         far += topo->gpu[i].nics == 0 || topo->gpu[i].nic_near >= FC_NEAR_SYS;
     double each = topo->gpus > 0 ? o->Gbps / (double)topo->gpus : 0;
-    if (!topo->gpus_known || !topo->nics_known)
+    if (no_gpu_whole(topo))
+        judge(out, 0, name, FC_SUITS_NO, no_gpu_whole(topo));
+    else if (!topo->gpus_known || !topo->nics_known)
         judge(out, 0, name, FC_SUITS_UNKNOWN, "GPUs or NICs are not told");
     else if (topo->gpus == 0)
         judge(out, 0, name, FC_SUITS_NO, "no GPU");
@@ -178,9 +277,11 @@ static void judge_one_node(const struct fc_topo *topo, struct fc_tier *out)
     bool xgmi = false;
     size_t pairs = topo->gpus * (topo->gpus - (topo->gpus > 0)) / 2;
     size_t linked = linked_pairs(topo, &xgmi);
-    if (!topo->gpus_known)
+    if (no_gpu_whole(topo))
+        judge(out, 1, name, FC_SUITS_NO, no_gpu_whole(topo));
+    else if (!topo->gpus_known)
         judge(out, 1, name, FC_SUITS_UNKNOWN, "GPUs are not told");
-    else if (topo->gpus < 2)
+    else if (usable_gpus(topo) < 2)
         judge(out, 1, name, FC_SUITS_NO, "fewer than two GPUs");
     else if (linked == pairs)
         judge(out, 1, name, FC_SUITS_YES, "every GPU has links to every other");
@@ -192,11 +293,15 @@ static void judge_one_node(const struct fc_topo *topo, struct fc_tier *out)
 
 static void judge_smaller(const struct fc_topo *topo, struct fc_tier *out)
 {
-    enum fc_suits any = !topo->gpus_known ? FC_SUITS_UNKNOWN
-                        : topo->gpus > 0  ? FC_SUITS_YES
-                                          : FC_SUITS_NO;
-    const char *reason = any == FC_SUITS_UNKNOWN ? "GPUs are not told"
-                         : any == FC_SUITS_NO    ? "no GPU"
+    enum fc_suits any = gives_none(topo)    ? FC_SUITS_NO
+                        : is_sliced(topo)   ? FC_SUITS_YES
+                        : !topo->gpus_known ? FC_SUITS_UNKNOWN
+                        : topo->gpus > 0    ? FC_SUITS_YES
+                                            : FC_SUITS_NO;
+    const char *reason = gives_none(topo)          ? no_gpu_whole(topo)
+                         : is_sliced(topo)         ? "what fits one slice of a GPU"
+                         : any == FC_SUITS_UNKNOWN ? "GPUs are not told"
+                         : any == FC_SUITS_NO      ? "no GPU"
                                               : "what fits one GPU or a few over PCIe";
     judge(out, 2, "fine-tuning", any, reason);
     judge(out, 3, "inference", any, reason);

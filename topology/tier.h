@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What a node is for: how it is isolated, what connects its GPUs inside, what connects
- * it to others, and which workloads that suits, each with its reason in words.
+/* What a node is for: how it is isolated (bare metal, a virtual machine, a container
+ * and what gave it its GPUs, slices of GPUs), what connects its GPUs inside, what
+ * connects it to others, and which workloads that suits, each with its reason in words.
  * Collective: no. Refuses to know: what was measured, products' names.
  */
 #ifndef FC_TOPOLOGY_TIER_H
@@ -12,7 +13,7 @@ enum fc_suits { FC_SUITS_NO, FC_SUITS_YES, FC_SUITS_UNKNOWN };
 
 enum { FC_TIER_WORKLOADS = 4 };
 struct fc_tier {
-    char isolation[160], inside[160], outside[160];
+    char isolation[256], inside[160], outside[160];
     struct {
         const char *name; /* static: "multi-node training" */
         enum fc_suits suits;

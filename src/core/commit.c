@@ -37,6 +37,10 @@ static enum fc_status take(void *arg, int rank, const char *data, size_t bytes,
     enum fc_status status = fc_journal_append(t->journal, text, whole, err);
     rest->bytes -= whole;
     memmove(text, text + whole, rest->bytes);
+    if (rest->bytes == 0) { /* of many ranks the empty ones add up */
+        free(text);
+        rest->text = NULL;
+    }
     return status;
 }
 

@@ -123,13 +123,19 @@ enum fc_status fc_rte_agree(struct fc_rte *rte, const char *name, enum fc_status
 enum fc_status fc_rte_bcast_json(struct fc_rte *rte, const char *name, json_t **inout,
                                  struct fc_error *err)
 {
+    return fc_rte_bcast_json_from(rte, name, inout, 0, err);
+}
+
+enum fc_status fc_rte_bcast_json_from(struct fc_rte *rte, const char *name,
+                                      json_t **inout, int root, struct fc_error *err)
+{
     char *text = NULL;
     int64_t bytes = 0;
-    if (rte->rank == 0 && *inout) {
+    if (rte->rank == root && *inout) {
         text = json_dumps(*inout, JSON_COMPACT | JSON_ENCODE_ANY);
         bytes = text ? (int64_t)strlen(text) : -1;
     }
-    enum fc_status status = fc_rte_bcast(rte, name, &bytes, sizeof bytes, 0, err);
+    enum fc_status status = fc_rte_bcast(rte, name, &bytes, sizeof bytes, root, err);
     if (status == FC_OK && bytes > 0) {
         if (!text)
             text = malloc((size_t)bytes + 1);
@@ -137,11 +143,11 @@ enum fc_status fc_rte_bcast_json(struct fc_rte *rte, const char *name, json_t **
         if (!text)
             status = fc_fail(err, FC_LOST, "out of memory in '%s'", name);
         else
-            status = fc_rte_bcast(rte, name, text, (size_t)bytes, 0, err);
+            status = fc_rte_bcast(rte, name, text, (size_t)bytes, root, err);
     }
     if (status == FC_OK && bytes < 0)
         status = fc_fail(err, FC_NOMEM, "out of memory in '%s'", name);
-    if (status == FC_OK && rte->rank != 0)
+    if (status == FC_OK && rte->rank != root)
         *inout = bytes ? json_loadb(text, (size_t)bytes, JSON_DECODE_ANY, NULL) : NULL;
     free(text);
     return status;

@@ -103,6 +103,10 @@ enum fc_status fc_rte_bcast(struct fc_rte *rte, const char *name, void *data,
  * Collective: yes. */
 enum fc_status fc_rte_bcast_json(struct fc_rte *rte, const char *name, json_t **inout,
                                  struct fc_error *err) FC_MUST_USE;
+/* The same, from another rank. Collective: yes. */
+enum fc_status fc_rte_bcast_json_from(struct fc_rte *rte, const char *name,
+                                      json_t **inout, int root,
+                                      struct fc_error *err) FC_MUST_USE;
 
 /* Every rank's `bytes` bytes, in rank order, into recv[size*bytes] on all ranks.
  * Collective: yes. */

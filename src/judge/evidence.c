@@ -221,7 +221,7 @@ static bool make_nodes(struct fc_evidence *ev, const struct fc_ev_bag *bag)
     if (!(ev->node = calloc(room ? room : 1, sizeof *ev->node)))
         return false;
     json_object_foreach(ev->names, name, value) ev->node[ev->nodes++] =
-        (struct fc_ev_node){.name = name, .class = ""};
+        (struct fc_ev_node){.name = name, .class = "", .usual = FC_NONE};
     qsort(ev->node, ev->nodes, sizeof *ev->node, by_node_name);
     for (i = 0; i < ev->nodes; i++)
         json_integer_set(json_object_get(ev->names, ev->node[i].name), (json_int_t)i);
@@ -234,6 +234,11 @@ static bool make_nodes(struct fc_evidence *ev, const struct fc_ev_bag *bag)
         }
         ev->node[at].declared = true;
         ev->node[at].leaf = json_object_get(bag->line[i], "switch");
+        const json_t *differs = json_object_get(bag->line[i], "differs");
+        if (json_is_object(differs)) {
+            ev->node[at].differs = differs;
+            ev->node[at].usual = fc_ev_node_index(ev, fc_ev_text(differs, "from"));
+        }
         if (class && *class && !(ev->node[at].class = fc_ev_intern(ev, class)))
             return false;
     }

@@ -26,7 +26,9 @@ struct fc_ev_node {
     const char *name;
     const char *class;  /* one pointer a class; "" when no node line says */
     const json_t *leaf; /* its switch or a list of them by rail, unchecked; or NULL */
-    bool declared;      /* has a node line */
+    const json_t *differs; /* from the usual node's picture, unchecked; or NULL */
+    size_t usual;          /* that node; FC_NONE: it does not differ, or nobody says */
+    bool declared;         /* has a node line */
     size_t ranks;
 };
 

@@ -97,7 +97,7 @@ static void read_count(const json_t *map, const char *key, int64_t *out, size_t 
 enum fc_status fc_expectation_open(const json_t *profile, struct fc_expectation *out,
                                    struct fc_error *err)
 {
-    struct fc_expectation e = {.nodes = -1, .gpus = -1};
+    struct fc_expectation e = {.nodes = -1, .gpus = -1, .nics = -1, .nic_gbps = -1};
     size_t count = fc_metric_count() ? fc_metric_count() : 1;
     e.floor = malloc(count * sizeof *e.floor);
     e.effect = malloc(count * sizeof *e.effect);
@@ -117,6 +117,8 @@ enum fc_status fc_expectation_open(const json_t *profile, struct fc_expectation 
         e.bad++;
     read_count(expect, "nodes", &e.nodes, &e.bad);
     read_count(expect, "gpus", &e.gpus, &e.bad);
+    read_count(expect, "nics", &e.nics, &e.bad);
+    read_count(expect, "nic_gbps", &e.nic_gbps, &e.bad);
     *out = e;
     return FC_OK;
 }
@@ -161,6 +163,10 @@ json_t *fc_expectation_json(const struct fc_expectation *e)
         json_object_set_new(expect, "nodes", json_integer(e->nodes));
     if (e->gpus >= 0)
         json_object_set_new(expect, "gpus", json_integer(e->gpus));
+    if (e->nics >= 0)
+        json_object_set_new(expect, "nics", json_integer(e->nics));
+    if (e->nic_gbps >= 0)
+        json_object_set_new(expect, "nic_gbps", json_integer(e->nic_gbps));
     return json_pack("{s:s, s:o, s:o, s:o}", "name", e->name, "floor",
                      shares_json(e->floor), "effect", shares_json(e->effect), "expect",
                      expect);

@@ -31,6 +31,7 @@ struct fc_expectation {
     char name[256];
     double *floor, *effect; /* [fc_metric_count()]; NaN: none */
     int64_t nodes, gpus;    /* -1: not expected */
+    int64_t nics, nic_gbps; /* of the fabric, and the rate of their ports; -1 */
     size_t bad; /* entries that are no such value; the built-in one stands */
 };
 

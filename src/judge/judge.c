@@ -48,7 +48,7 @@ static void court_close(struct court *court)
  * says otherwise. */
 static json_t *effective_profile(json_t *given, const json_t *journal)
 {
-    static const char *const keys[] = {"nodes", "gpus"};
+    static const char *const keys[] = {"nodes", "gpus", "nics", "nic_gbps"};
     json_t *profile = json_deep_copy(given);
     json_t *expect = json_object_get(profile, "expect");
     const json_t *demanded = json_object_get(journal, "expect");
@@ -222,11 +222,14 @@ static json_t *nodes_json(const struct court *court)
         ranks[i] = json_array();
     for (size_t i = 0; list && i < ev->ranks; i++)
         json_array_append_new(ranks[ev->rank[i].node], json_integer(ev->rank[i].rank));
-    for (size_t i = 0; list && i < ev->nodes; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", ev->node[i].name,
-                            "verdict", verdict_name[court->node_verdict[i]], "class",
-                            ev->node[i].class, "ranks", ranks[i], "findings", ids[i]));
+    for (size_t i = 0; list && i < ev->nodes; i++) {
+        json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", ev->node[i].name,
+                              "verdict", verdict_name[court->node_verdict[i]], "class",
+                              ev->node[i].class, "ranks", ranks[i], "findings", ids[i]);
+        if (ev->node[i].differs)
+            json_object_set(o, "differs", (json_t *)(uintptr_t)ev->node[i].differs);
+        json_array_append_new(list, o);
+    }
     if (list && json_array_size(list) != ev->nodes) {
         json_decref(list);
         list = NULL;

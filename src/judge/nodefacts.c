@@ -107,6 +107,20 @@ double fc_nodefact_number(const struct fc_evidence *ev, size_t node, const char 
     return (double)NAN;
 }
 
+const json_t *fc_nodefact_json(const struct fc_evidence *ev, size_t node,
+                               const char *key)
+{
+    size_t count;
+    const struct fc_ev_fact *fact = fc_ev_facts_of(ev, node, &count);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value =
+            fact[i].rank < 0 ? json_object_get(fact[i].facts, key) : NULL;
+        if (value && !json_is_null(value))
+            return value;
+    }
+    return NULL;
+}
+
 /* Marks the CPUs of "0-3,8"; false for text that is no such list. */
 static bool mark_cpus(const char *list, unsigned char *cpu)
 {

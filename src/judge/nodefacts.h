@@ -19,6 +19,9 @@ const struct fc_fact_key *fc_fact_key_at(size_t i);
 bool fc_nodefacts(const struct fc_evidence *ev, const char *key, const char **out);
 /* A number among the facts of the node itself; NaN when there is none. */
 double fc_nodefact_number(const struct fc_evidence *ev, size_t node, const char *key);
+/* Any value among the facts of the node itself; NULL: none. Borrowed. */
+const json_t *fc_nodefact_json(const struct fc_evidence *ev, size_t node,
+                               const char *key);
 
 /* CPUs that the node's ranks may use together, by their affinity; 0: not known. */
 size_t fc_nodefacts_cpus(const struct fc_evidence *ev, size_t node);

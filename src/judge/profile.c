@@ -107,14 +107,18 @@ static enum fc_status set_share(struct loader *l, const char *section, const cha
 
 static enum fc_status set_expect(struct loader *l, const char *key, const char *value)
 {
+    static const char *const keys[] = {"nodes", "gpus", "nics", "nic_gbps"};
     int64_t count;
-    if (strcmp(key, "nodes") != 0 && strcmp(key, "gpus") != 0)
+    size_t i = 0;
+    while (i < sizeof keys / sizeof *keys && strcmp(key, keys[i]) != 0)
+        i++;
+    if (i == sizeof keys / sizeof *keys)
         return fc_fail(l->err, FC_USAGE,
-                       "%.200s:%d: [expect] knows 'nodes' and "
-                       "'gpus', not '%.60s'",
+                       "%.200s:%d: [expect] knows 'nodes', 'gpus', 'nics' and "
+                       "'nic_gbps', not '%.60s'",
                        l->path, l->line, key);
-    if (!fc_parse_int(value, &count) || !fc_expect_ok(count) ||
-        (count == 0 && strcmp(key, "nodes") == 0))
+    bool none = strcmp(key, "gpus") == 0 || strcmp(key, "nics") == 0;
+    if (!fc_parse_int(value, &count) || !fc_expect_ok(count) || (count == 0 && !none))
         return fc_fail(l->err, FC_USAGE,
                        "%.200s:%d: %s = '%.40s' is no number of "
                        "%s",

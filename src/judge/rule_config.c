@@ -55,9 +55,10 @@ static const char *shown(const char *value)
     return value[0] ? value : "(empty)";
 }
 
+/* `told`: nodes of which something else has said so; may be NULL. */
 static void report_odd(const struct fc_case *c, const struct fc_finding *base,
                        const char *key, const struct vote *vote, size_t votes,
-                       const struct camp *major)
+                       const struct camp *major, const bool *told)
 {
     struct fc_finding f = *base;
     size_t *odd = malloc(votes * sizeof *odd), odds = 0;
@@ -67,7 +68,8 @@ static void report_odd(const struct fc_case *c, const struct fc_finding *base,
         return;
     }
     for (size_t i = 0; i < votes; i++) {
-        if (strcmp(vote[i].value, major->vote->value) == 0)
+        if (strcmp(vote[i].value, major->vote->value) == 0 ||
+            (told && told[vote[i].node]))
             continue;
         sample = sample && sample->node < vote[i].node ? sample : &vote[i];
         odd[odds++] = vote[i].node;
@@ -75,9 +77,10 @@ static void report_odd(const struct fc_case *c, const struct fc_finding *base,
     f.odd = odd;
     f.odds = odds;
     f.node = odds == 1 ? odd[0] : FC_NONE;
-    fc_find(c->out, &f, "%s is '%s' on %s, '%s' on %zu of %zu nodes", key,
-            fc_clip(shown(sample->value)).s, fc_hosts(c->ev, odd, odds).s,
-            fc_clip(shown(major->vote->value)).s, major->count, votes);
+    if (odds > 0)
+        fc_find(c->out, &f, "%s is '%s' on %s, '%s' on %zu of %zu nodes", key,
+                fc_clip(shown(sample->value)).s, fc_hosts(c->ev, odd, odds).s,
+                fc_clip(shown(major->vote->value)).s, major->count, votes);
     free(odd);
 }
 
@@ -104,8 +107,36 @@ static void report_split(const struct fc_case *c, const struct fc_finding *base,
                 camps > 2 ? ", others" : "");
 }
 
-static void compare_key(const struct fc_case *c, const struct fc_fact_key *key,
-                        const char **value, struct vote *vote)
+/* Facts that a picture's differences speak of as well. */
+static bool is_of_class(const char *key)
+{
+    static const char *const keys[] = {
+        "topo.class",     "topo.rails",   "gpu.count",      "rdma.count",
+        "cpu.sockets",    "cpu.cores",    "cpu.threads",    "numa.nodes",
+        "virt.gpu_files", "virt.gpus_by", "virt.container", "virt.hypervisor"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+/* True when every node with another value than the first is told of. */
+static bool all_told(const struct vote *vote, size_t votes, const bool *told)
+{
+    const char *usual = NULL;
+    for (size_t i = 0; i < votes; i++) {
+        if (told[vote[i].node])
+            continue;
+        if (usual && strcmp(usual, vote[i].value) != 0)
+            return false;
+        usual = vote[i].value;
+    }
+    return true;
+}
+
+static void compare_key(const struct fc_case *c, const struct fc_finding *base,
+                        const struct fc_fact_key *key, const char **value,
+                        struct vote *vote, const bool *told)
 {
     const struct fc_evidence *ev = c->ev;
     size_t votes = 0;
@@ -119,9 +150,22 @@ static void compare_key(const struct fc_case *c, const struct fc_fact_key *key,
             vote[votes++] = (struct vote){value[i], i};
     qsort(vote, votes, sizeof *vote, by_value);
     size_t camps = find_camps(vote, votes, best);
+    told = is_of_class(key->key) ? told : NULL;
     if (camps < 2)
         return;
-    struct fc_finding base = {
+    if (votes >= MAJORITY_OF && 2 * best[0].count > votes)
+        report_odd(c, base, key->key, vote, votes, &best[0], told);
+    else if (!told || !all_told(vote, votes, told))
+        report_split(c, base, key->key, votes, camps, best);
+}
+
+void fc_rule_differs(const struct fc_case *c)
+{
+    size_t room = c->ev->nodes + 1;
+    const char **value = malloc(room * sizeof(*value));
+    struct vote *vote = malloc(room * sizeof *vote);
+    bool *told = calloc(room, sizeof *told);
+    const struct fc_finding base = {
         .severity = FC_SEV_WARN,
         .confidence = FC_CONF_HIGH,
         .check = c->rule->id,
@@ -132,22 +176,14 @@ static void compare_key(const struct fc_case *c, const struct fc_fact_key *key,
             "unlike hardware in one fleet",
         .remedy = "make them alike, or judge the kinds of node in runs of their own",
         .probe = "config"};
-    if (votes >= MAJORITY_OF && 2 * best[0].count > votes)
-        report_odd(c, &base, key->key, vote, votes, &best[0]);
-    else
-        report_split(c, &base, key->key, votes, camps, best);
-}
-
-void fc_rule_differs(const struct fc_case *c)
-{
-    size_t room = c->ev->nodes + 1;
-    const char **value = malloc(room * sizeof(*value));
-    struct vote *vote = malloc(room * sizeof *vote);
-    if (!value || !vote)
+    if (!value || !vote || !told)
         c->out->status = FC_NOMEM;
-    for (size_t i = 0; value && vote && fc_fact_key_at(i); i++)
+    else
+        fc_tell_classes(c, &base, told);
+    for (size_t i = 0; value && vote && told && fc_fact_key_at(i); i++)
         if (fc_fact_key_at(i)->equal)
-            compare_key(c, fc_fact_key_at(i), value, vote);
+            compare_key(c, &base, fc_fact_key_at(i), value, vote, told);
+    free(told);
     free(vote);
     free(value);
 }

@@ -2,10 +2,11 @@
 /* Is all there that should be there? Against what the run itself says, and against what
  * the user expects. */
 #include "judge/nodefacts.h"
-#include "judge/rules.h"
+#include "judge/siblings.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static size_t declared_nodes(const struct fc_evidence *ev)
 {
@@ -97,4 +98,75 @@ void fc_rule_expect_gpus(const struct fc_case *c)
             fc_find(c->out, &f, "%.6g GPU%s on the PCI bus, %lld expected", gpus,
                     gpus == 1.0 ? "" : "s", (long long)c->expect->gpus);
     }
+}
+
+/* A port of the fabric that is up. */
+static bool is_up(const json_t *port)
+{
+    return json_is_true(json_object_get(port, "fabric")) &&
+           strcmp(fc_sibling_text(port, "state"), "ACTIVE") == 0;
+}
+
+struct up {
+    size_t nics, slow;
+    const json_t *slowest; /* the first port that is slow; NULL: none */
+};
+
+/* The ports of one NIC stand in a row. */
+static struct up count_up(const json_t *ports, int64_t gbps)
+{
+    struct up up = {0, 0, NULL};
+    const char *last = "";
+    for (size_t i = 0; i < json_array_size(ports); i++) {
+        const json_t *port = json_array_get(ports, i);
+        if (!is_up(port))
+            continue;
+        up.nics += strcmp(fc_sibling_text(port, "nic"), last) != 0;
+        last = fc_sibling_text(port, "nic");
+        if (gbps > 0 && fc_sibling_number(port, "Gbps") < 0.99 * (double)gbps) {
+            up.slow++;
+            up.slowest = up.slowest ? up.slowest : port;
+        }
+    }
+    return up;
+}
+
+static void check_nics(const struct fc_case *c, size_t node)
+{
+    const json_t *ports = fc_nodefact_json(c->ev, node, "topo.ports");
+    struct fc_missing m = {.class = c->rule->class,
+                           .check = c->rule->id,
+                           .probe = "config",
+                           .what = "number and rate of NICs",
+                           .node = node};
+    struct fc_finding f = fc_finding_of_config(c, FC_SEV_FAIL, node);
+    struct up up = count_up(ports, c->expect->nic_gbps);
+    if (!ports) {
+        fc_miss(c->out, &m, "the node's facts do not tell them");
+        return;
+    }
+    f.cause =
+        "a NIC that did not come up, a port that is down, or another kind of node";
+    f.remedy = "look at lspci, the ports' states and their cables";
+    if (c->expect->nics >= 0 && up.nics < (size_t)c->expect->nics)
+        fc_find(c->out, &f,
+                "%zu NIC%s of the fabric with a port that is up, %lld expected",
+                up.nics, up.nics == 1 ? "" : "s", (long long)c->expect->nics);
+    f.cause =
+        "a cable, transceiver or switch port of a lower rate, or lanes that do not "
+        "come up";
+    f.remedy = "swap the cable, then the switch port";
+    if (up.slowest)
+        fc_find(c->out, &f,
+                "%zu port%s of the fabric below the %lld Gb/s expected, %s at %g",
+                up.slow, up.slow == 1 ? "" : "s", (long long)c->expect->nic_gbps,
+                fc_clip(fc_sibling_text(up.slowest, "nic")).s,
+                fc_sibling_number(up.slowest, "Gbps"));
+}
+
+void fc_rule_expect_nics(const struct fc_case *c)
+{
+    bool asked = c->expect->nics >= 0 || c->expect->nic_gbps >= 0;
+    for (size_t i = 0; asked && i < c->ev->nodes; i++)
+        check_nics(c, i);
 }

@@ -41,31 +41,6 @@ static void report_nodes(const struct fc_case *c, const struct fc_finding *base,
 
 /* ---- distances, IOMMU, impossible values ---- */
 
-static bool lacks_near_nic(const struct fc_evidence *ev, size_t node)
-{
-    const json_t *list = fc_setup_array(ev, node, "topo.near");
-    size_t near = 0, far = 0;
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *word = json_string_value(json_array_get(list, i));
-        far += word && strcmp(word, "SYS") == 0;
-        near += word && strcmp(word, "SYS") != 0;
-    }
-    return near > 0 && far > 0;
-}
-
-void fc_rule_topo_locality(const struct fc_case *c)
-{
-    struct fc_finding f = fc_finding_of_config(c, FC_SEV_WARN, FC_NONE);
-    f.cause = "fewer NICs than places for them, NICs in the wrong slots, or a virtual "
-              "machine that hides where they are";
-    f.remedy = "compare the slots with the maker's drawing; traffic of those GPUs goes "
-               "through the link between the processors";
-    report_nodes(
-        c, &f, lacks_near_nic, true,
-        "some GPUs have a NIC of the fabric near them, others none nearer than "
-        "SYS");
-}
-
 static bool translates(const struct fc_evidence *ev, size_t node)
 {
     return fc_setup_gpus(ev, node, "DMA") > 1;
@@ -207,16 +182,17 @@ void fc_rule_setup_balancing(const struct fc_case *c)
     report_nodes(c, &f, balances, false, "automatic NUMA balancing is on");
 }
 
-/* Some rank is told of a topology, or all are by a file. */
+/* Some rank is told of a topology, or all are by a file, or NCCL finds one itself. */
 static bool knows_topology(const struct fc_evidence *ev, size_t node)
 {
     size_t n;
     const char *from;
     const struct fc_ev_fact *fact = fc_ev_facts_of(ev, node, &n);
+    const json_t *file = fc_setup_object(ev, node, "nccl.topo_file");
     for (size_t i = 0; i < n; i++)
         if (fc_setup_nccl(ev, node, fact[i].facts, "NCCL_TOPO_FILE", &from))
             return true;
-    return false;
+    return strcmp(fc_setup_member(file, "status"), "ok") == 0;
 }
 
 static bool is_flat(const struct fc_evidence *ev, size_t node)

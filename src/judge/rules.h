@@ -84,20 +84,32 @@ void fc_rule_counters(const struct fc_case *c);
 /* rule_rdma.c: do the ports of a rail fit each other? */
 void fc_rule_rdma_unlike(const struct fc_case *c);
 void fc_rule_rdma_doubt(const struct fc_case *c);
+/* rule_classes.c: what nodes of another class have otherwise, as findings of `base`;
+ * told[node] becomes true for those that it spoke of. */
+void fc_tell_classes(const struct fc_case *c, const struct fc_finding *base,
+                     bool *told);
 /* rule_config.c: are the nodes set up alike, and ours alone? */
 void fc_rule_differs(const struct fc_case *c);
 void fc_rule_foreign(const struct fc_case *c);
 void fc_rule_oversubscribed(const struct fc_case *c);
 void fc_rule_unreadable(const struct fc_case *c);
-/* rule_topology.c: is each part connected as its equals are? */
+/* rule_topology.c: is each GPU and NIC there, and connected as its equals are? */
 void fc_rule_topo_link(const struct fc_case *c);
+void fc_rule_topo_slot(const struct fc_case *c);
+void fc_rule_topo_count(const struct fc_case *c);
+/* rule_locality.c: has each GPU its NIC near it, and as much of it as others? */
+void fc_rule_topo_locality(const struct fc_case *c);
+void fc_rule_topo_ratio(const struct fc_case *c);
+/* rule_topo_file.c: is NCCL's topology file of this node? */
+void fc_rule_topo_file(const struct fc_case *c);
+/* rule_xid.c: does the kernel's log say that a GPU is sick? */
+void fc_rule_xid(const struct fc_case *c);
+/* rule_ports.c: is each port of the fabric up, fast and set up as its equals are? */
 void fc_rule_topo_port(const struct fc_case *c);
 void fc_rule_topo_rate(const struct fc_case *c);
 void fc_rule_topo_firmware(const struct fc_case *c);
 void fc_rule_topo_settings(const struct fc_case *c);
-void fc_rule_topo_count(const struct fc_case *c);
 /* rule_setup.c: is each node set up for what its hardware is for? */
-void fc_rule_topo_locality(const struct fc_case *c);
 void fc_rule_topo_iommu(const struct fc_case *c);
 void fc_rule_topo_acs(const struct fc_case *c);
 void fc_rule_topo_odd(const struct fc_case *c);
@@ -128,6 +140,7 @@ void fc_rule_setup_far(const struct fc_case *c);
 void fc_rule_nodes(const struct fc_case *c);
 void fc_rule_expect_nodes(const struct fc_case *c);
 void fc_rule_expect_gpus(const struct fc_case *c);
+void fc_rule_expect_nics(const struct fc_case *c);
 
 /* True when other load or a lack of CPUs spoils this probe's speed on the node
  * (FC_NONE: on any). */

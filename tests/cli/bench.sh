@@ -329,7 +329,33 @@ bad "-d: 'float' means nothing to mem" mem -d float
 bad "-b: 2M is above -e 1M" mem -b 2M -e 1M
 bad "-e: 10 bytes are no whole number of float" mem -e 10
 bad "unknown option '--out'" all_reduce --out x
-for what in "" $collectives gemm mem pairs training; do
+verbs="write_bw read_bw send_bw write_lat read_lat send_lat"
+for what in $verbs; do
+    bad "WHAT: '$what' needs two ranks" "$what"
+    bad "-s: '-1' is not a size" "$what" -s -1
+    bad "-n: 4 is below 5" "$what" -n 4
+    bad "unknown option '--min-bytes'" "$what" --min-bytes 4
+done
+bad "-a: means all sizes" write_bw -a -s 8
+bad "-d: 'c' is one device too many" read_bw -d a,b,c
+bad "-m: 1000 is no MTU" send_bw -m 1000
+bad "-b: latency has one direction" write_lat -b
+bad "-q: latency is of one queue pair" send_lat -q 2
+# A device that there is not: where there are others 2, where there is none 3; one line.
+no_device() {
+    local status
+    ranks 2 write_bw -d no_such_device >out 2>err
+    status=$?
+    [ "$(wc -l <err)" = 1 ] && [ ! -s out ] || return
+    if [ $status = 3 ]; then
+        grep -q 'no RDMA device\|built without libibverbs' err
+    else
+        [ $status = 2 ] && grep -q "'\?no_such_device" err
+    fi
+}
+ok "an RDMA device that there is not" no_device
+show err
+for what in "" $collectives gemm mem pairs training $verbs; do
     # shellcheck disable=SC2086 # nothing is no argument
     ok "bench $what --help" sh -c '"$@" >out 2>err && [ -s out ] && [ ! -s err ]' - \
         "$fabricheck" bench $what --help

@@ -22,6 +22,10 @@ says() {
     return 1
 }
 
+says_of_run() { # FILTER: of the folder of a run
+    topo --from rundir --format json >picture && jq -e "$1" picture >/dev/null
+}
+
 # refused PATTERN ARGS…: exit 2, one line that matches, nothing on stdout.
 refused() {
     local pattern=$1
@@ -248,11 +252,33 @@ suits() { # FILE WORKLOADS: "yes no unknown yes", in the order of the list
 ok "NVSwitch and a rail for each GPU: for everything" suits "$big" "yes yes yes yes"
 ok "how it is connected, in words" says "$big" \
     '.tier.inside == "NVSwitch between all 8 GPUs (NV18)" and
-     .tier.outside == "InfiniBand, 8 NICs, 3200 Gb/s together"'
+     .tier.outside == "InfiniBand, 8 rails of 400 Gb/s, 3200 together"'
 ok "links, but no RDMA: for one node" suits "$xgmi" "no yes yes yes"
 ok "rates and links are not told: unknown" suits "$many" "unknown unknown yes yes"
 ok "nothing is told: unknown" suits "$fixtures/nccl-without-classes.xml" \
     "unknown unknown unknown unknown"
+
+# The same node with two GPUs on its bus, as the ranks of a container see it.
+inside() { # CONTAINER: a folder of tests/fixtures/container
+    cp -r tree "in-$1" && cp -r --no-preserve=mode "$top_srcdir/tests/fixtures/container/$1/." "in-$1"
+}
+inside kubernetes-plugin
+ok "a container, and what gave it its GPUs" says in-kubernetes-plugin \
+    '.tier.isolation == "bare metal, in a container: kubernetes, GPUs by nvidia-container-cli, device plugin"
+     and .gpu_files == 2 and .mig == {gpus: 0, slices: 0, open: 0}'
+inside docker-device
+ok "one of the GPUs" says in-docker-device \
+    '.tier.isolation == "bare metal, in a container: docker, 1 of 2 GPUs by device files alone"'
+inside kubernetes-without-variables
+ok "one GPU trains with no other of its node" says in-docker-device \
+    '.tier.suits[1] == {workload: "single-node training", suits: "no", reason: "fewer than two GPUs"}'
+ok "none of them: for nothing" suits in-kubernetes-without-variables "no no no no"
+inside kubernetes-mig
+ok "a slice of one: for what fits it" suits in-kubernetes-mig "no no yes yes"
+ok "the text begins with what the node is" eval \
+    'topo --sysroot in-kubernetes-mig | sed -n 3p | grep -q "^isolation .*MIG: 1 of 1 slices on 1 GPU$"'
+ok "the drawing says it, too" eval \
+    'topo --sysroot in-kubernetes-mig --format svg | grep -q ">bare metal, in a container: kubernetes, "'
 
 # ---- our own JSON, and journals --------------------------------------------------------------
 
@@ -269,6 +295,7 @@ ok "of XGMI" round_trip --from "$xgmi"
 ok "of hwloc's XML" round_trip --from "$fixtures/hwloc-2gpu.xml"
 ok "of a captured tree" round_trip --sysroot tree
 ok "of this machine" round_trip
+ok "of a container" round_trip --sysroot in-kubernetes-mig
 topo --from "$big" --format json >picture.json
 {
     echo '{"type":"run","schema":"fabricheck-journal/1"}'
@@ -279,6 +306,17 @@ topo --from "$big" --format json >picture.json
 ok "a journal" says journal.jsonl \
     '.host == "n1" and .counts.gpus == 8 and .rails[7] == "mlx5_7" and
      (.unknown | map(test("1 more picture")) | any)'
+mkdir -p rundir && cp journal.jsonl rundir/
+ok "a run's folder" says_of_run '.host == "n1" and .counts.gpus == 8'
+{
+    cat journal.jsonl
+    yes '{"type":"record","reason":"a line of a run of very many nodes"}' | head -n 600000
+} >large.jsonl
+ok "a journal of very many nodes, larger than any picture" says large.jsonl '.counts.gpus == 8'
+tail -n 600000 large.jsonl >larger.jsonl
+ok "without a picture it is refused as well" refused "without a node's picture in its first" \
+    --from larger.jsonl
+rm large.jsonl larger.jsonl
 echo '{"type":"run","schema":"fabricheck-journal/1"}' >bare.jsonl
 ok "a journal without a picture" refused "without a node's picture" --from bare.jsonl
 jq '.gpus[0].bdf = "0000:ee:00.0"' picture.json >moved.json
@@ -336,6 +374,29 @@ printf '{"a": ' >bad.json
 ok "a JSON that is cut" refused "no well-formed JSON: line 1" --from bad.json
 tar cf tree.tar tree
 ok "an archive" refused "unpacked first" --from tree.tar
+head -c 3000 /dev/urandom >junk
+ok "binary junk" refused "binary; an archive" --from junk
+printf '\377\376<\0s\0y\0' >utf16.xml
+ok "UTF-16" refused "binary" --from utf16.xml
+echo "hello" >words
+ok "plain text" refused "neither XML nor JSON" --from words
+ok "a device" refused "no regular file" --from /dev/null
+mkfifo pipe
+ok "a pipe, which nobody writes to" refused "no regular file" --from pipe
+truncate -s 40M huge
+ok "a huge file" refused "larger than 32 MiB" --from huge
+rm huge
+ln -s turn turn
+ok "a link to itself" refused "symbolic links" --from turn
+printf '{"schema":"fabricheck-topo/1"}' >hollow.json
+ok "a picture without anything" refused "without counts" --from hollow.json
+head -c 300 journal.jsonl >cut.jsonl
+ok "a journal that was cut in its first picture" refused "without a node's picture" --from cut.jsonl
+ok "an option without its value" refused "--from: needs a value" --from
+ok "an unknown option" refused "unknown option '--bogus'" --bogus
+ok "a word too many" refused "unexpected word 'extra'" extra
+ok "a device for --sysroot" refused "given by --from" --sysroot /dev/null
+ok "no such folder" refused "No such file" --sysroot nowhere
 ok "no such file" refused "No such file" --from nowhere.xml
 ok "a folder for --from" refused "given by --sysroot" --from tree
 ok "a file for --sysroot" refused "given by --from" --sysroot v3.xml

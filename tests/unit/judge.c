@@ -120,7 +120,7 @@ static bool is_node(const char *text)
 /* Renames nodes and renumbers ranks in all that a journal holds. */
 static void rename_all(json_t *value)
 {
-    static const char *const name_keys[] = {"node", "name", "peer"};
+    static const char *const name_keys[] = {"node", "name", "peer", "from"};
     const char *key;
     json_t *member;
     size_t i;

@@ -68,7 +68,8 @@ static void test_values_over_the_default(void **state)
                                "[run]\nlevel = full\nprobes = config,device\n"
                                "[floor]\r\ndevice.gemm.fp32 = 0.75 ; tighter\n"
                                "[effect]\ndevice.mem_bw: 0.05\n"
-                               "[expect]\nnodes = 16\ngpus = 0\n";
+                               "[expect]\nnodes = 16\ngpus = 0\nnics = 8\n"
+                               "nic_gbps = 400\n";
     char path[64];
     json_t *p = NULL;
     struct fc_error err = {""};
@@ -84,6 +85,8 @@ static void test_values_over_the_default(void **state)
                         "config,device");
     assert_int_equal(json_integer_value(json_object_get(expect, "nodes")), 16);
     assert_int_equal(json_integer_value(json_object_get(expect, "gpus")), 0);
+    assert_int_equal(json_integer_value(json_object_get(expect, "nics")), 8);
+    assert_int_equal(json_integer_value(json_object_get(expect, "nic_gbps")), 400);
     assert_string_equal(json_string_value(json_object_get(p, "name")),
                         strrchr(path, '/') + 1);
     json_decref(p);
@@ -119,6 +122,7 @@ static void test_errors_name_file_line_and_key(void **state)
         {"[expect]\nnodes = two\n", 2, "'two'"},
         {"[expect]\nnodes = 99999999999\n", 2, "'99999999999'"},
         {"[expect]\ngpus = -1\n", 2, "'-1'"},
+        {"[expect]\nnic_gbps = 0\n", 2, "nic_gbps = '0'"},
         {"[expect]\nracks = 1\n", 2, "'racks'"},
         {"[expext]\nnodes = 1\n", 1, "[expext]"},
         {"[expext]\n", 1, "[expext]"},

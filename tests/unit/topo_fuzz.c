@@ -446,7 +446,7 @@ static void sys_as_folder(void **state)
         tree_remove(root);
     }
     print_message("# %zu inputs, %zu of them read\n", tried, read);
-    assert_true(tried > 20 && read > tried / 2);
+    assert_true(tried > 2 && read > tried / 2); /* each is a folder on a disk */
 }
 
 int main(void)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A double of libibverbs and efadv in which both ends of each connection live in this
- * process: requests move bytes at once, receives are matched, completions are queued. It
- * holds callers to the rules (states, keys, ranges, depths, what SRD may do) and fails
- * calls, loses, damages and refuses as it is told. Link with tests/unit/verbs_wire.mk's
- * list of wrapped calls. */
+ * process: requests move bytes at once, receives are matched, completions are queued.
+ * It holds callers to the rules (states, keys, ranges, depths, what SRD may do) and
+ * fails calls, loses, damages and refuses as it is told. Link with
+ * tests/unit/verbs_wire.mk's list of wrapped calls. */
 #ifndef FC_TESTS_UNIT_VERBS_WIRE_H
 #define FC_TESTS_UNIT_VERBS_WIRE_H
 
@@ -32,7 +32,8 @@ struct wire {
     /* The n-th call (from 1) of that name fails so. */
     const char *fail;
     int fail_at, fail_errno;
-    /* Data messages (not on a connection's first queue pair), counted from 1; 0: none. */
+    /* Data messages (not on a connection's first queue pair), counted from 1; 0: none.
+     * */
     uint64_t messages;
     uint64_t damage_at, drop_at, fail_message_at, silent_from;
     enum ibv_wc_status fail_status;
