@@ -23,15 +23,20 @@ static enum fc_status rails(struct fc_worker_call *call, json_t *args, json_t **
     for (int i = 0; i < rdma_rails(); i++) {
         char name[32];
         const char *down = rdma_fault(node_name(), i, "down");
+        const char *locked = rdma_fault(node_name(), i, "locked");
         snprintf(name, sizeof name, "fake_%d:1", i);
         struct fc_lane_plan plan = {.port = 1, .memory = "host"};
         snprintf(plan.device, sizeof plan.device, "fake_%d", i);
         json_array_append_new(
             ports,
-            json_pack("{s:s, s:i, s:b, s:s, s:s, s:f, s:s, s:s, s:o}", "name", name,
-                      "rail", i, "used", !down, "reason", down ? "it is down" : "",
+            json_pack("{s:s, s:i, s:b, s:s, s:s, s:f, s:s, s:s, s:b, s:o}", "name",
+                      name, "rail", i, "used", !down && !locked, "reason",
+                      down     ? "it is down"
+                      : locked ? "no right to it"
+                               : "",
                       "doubt", "", "limit", 12.5, "basis", "100 Gb/s", "guid",
-                      "0000:0000:0000:0001", "plan", fc_lane_plan_json(&plan)));
+                      "0000:0000:0000:0001", "no_right", locked != NULL, "plan",
+                      fc_lane_plan_json(&plan)));
     }
     *out = json_pack("{s:s, s:o, s:[]}", "none",
                      rdma_rails() ? "" : "no RDMA device: the doubles have none",

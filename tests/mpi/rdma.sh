@@ -86,6 +86,10 @@ ok "one port has nobody to meet: INCONCLUSIVE, said so" grep -q "nobody to meet"
 FABRICHECK_RAILS=0 start 2 "a b" --level quick
 ok "no device, but demanded: INCONCLUSIVE" [ $? = 3 ]
 ok "no device: said so" grep -q "no node has an RDMA device" out
+rm -rf run
+FABRICHECK_RAILS=0 mpirun_n 2 "$on_nodes" "a b" "$program" run --out run --level quick \
+    --skip device,pairs,collectives,training >out 2>err
+ok "no device, and not demanded: PASS" [ $? = 0 ]
 
 victim=$((RANDOM % 4)) rail=$((RANDOM % 2)) v=n$((victim))
 struck() { # FAULT
@@ -95,9 +99,15 @@ echo "# the victim is $v, rail $rail"
 struck dead
 ok "dead port: FAIL" [ $? = 1 ]
 ok "dead port: its node and rail are named" finding fail pair.failed "$v" "rail $rail"
+ok "dead port: perftest's lines for both ends" [ "$(jq --arg v "$v" --arg d "fake_$rail" '
+    [.findings[] | select(.check == "pair.failed") | .reproduce] | length == 1 and
+    all(contains($v + ": ib_write_bw -d " + $d))' run/report.json)" = true ]
 struck down
 ok "port that is down: FAIL" [ $? = 1 ]
 ok "port that is down: named" finding fail result.failed "$v" "down"
+struck locked
+ok "port that nobody may open: INCONCLUSIVE, not FAIL" [ $? = 3 ]
+ok "port that nobody may open: said so" grep -q "no right to it" run/journal.jsonl
 struck corrupt
 ok "corrupting port: FAIL" [ $? = 1 ]
 ok "corrupting port: named as the one that receives" finding fail pair.wrong "$v" "receives"
