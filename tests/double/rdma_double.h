@@ -4,10 +4,10 @@
  *
  * FABRICHECK_RAILS: ports a node (default 2), 100 Gb/s each. FABRICHECK_RDMA: faults,
  * NODE:RAIL:KIND[=VALUE] with commas between; RAIL * is all of the node's. KIND: down
- * (known before it is used), locked (nobody may open it), dead (nothing comes through), sends, receives, slow (share
- * of the rate that is left, one way or both), corrupt (changes what comes in), crash
- * (the worker dies when it reads counters), grows (error counter of that name grows),
- * idle (the port's counters do not move).
+ * (known before it is used), locked (nobody may open it), dead (nothing comes through),
+ * sends, receives, slow (share of the rate that is left, one way or both), corrupt
+ * (changes what comes in), crash (the worker dies when it reads counters), grows (error
+ * counter of that name grows), idle (the port's counters do not move).
  */
 #ifndef FC_TESTS_RDMA_DOUBLE_H
 #define FC_TESTS_RDMA_DOUBLE_H
