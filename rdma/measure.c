@@ -41,7 +41,7 @@ static bool all_ready(const struct fc_flow *flow, size_t flows)
     return true;
 }
 
-/* Turns without work before the loop takes naps; a nap is no part of any timed burst. */
+/* Turns without work before the loop naps; a nap is no part of any timed burst. */
 enum { IDLE_TURNS = 200 };
 #define NAP_NS (50 * FC_NS_PER_US)
 
