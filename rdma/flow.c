@@ -430,11 +430,19 @@ static void watch(struct fc_flow *flow, uint64_t now)
                                             : "the peer does not begin");
 }
 
-void fc_flow_step(struct fc_flow *flow, bool go)
+/* A target of reads and writes has nothing to do, and takes no core from who has. */
+static bool is_busy(const struct fc_flow *flow)
+{
+    bool receives = flow->granted > flow->received;
+    return !flow->done &&
+           (receives || flow->state == FC_FLOW_RUNS || flow->state == FC_FLOW_ASKED);
+}
+
+bool fc_flow_step(struct fc_flow *flow, bool go)
 {
     bool look = flow->turns++ % HEAR_EVERY == 0;
     if (flow->done)
-        return;
+        return false;
     if (!flow->said_ready) {
         flow->said_ready = true;
         (void)fc_side_say(&flow->side, FC_STEP_READY, flow->side.plan->bytes,
@@ -458,4 +466,5 @@ void fc_flow_step(struct fc_flow *flow, bool go)
     }
     if (flow->side.failed)
         flow->done = true;
+    return is_busy(flow);
 }

@@ -46,7 +46,8 @@ void fc_flow_open(struct fc_flow *flow, struct fc_lane *lane,
                   const struct fc_transfer_plan *plan, enum fc_lane_role role,
                   struct fc_lane_result *out);
 
-/* One turn; never waits. `go`: all lanes of this member are ready. */
-void fc_flow_step(struct fc_flow *flow, bool go);
+/* One turn; never waits. `go`: all lanes of this member are ready. True where the next
+ * turn should come at once: messages are on their way. */
+bool fc_flow_step(struct fc_flow *flow, bool go);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rdma/measure.h"
 
+#include "core/clock.h"
 #include "core/worker.h"
 #include "rdma/flow.h"
 #include "rdma/ping.h"
@@ -40,16 +41,25 @@ static bool all_ready(const struct fc_flow *flow, size_t flows)
     return true;
 }
 
+/* Turns without work before the loop naps; a nap is no part of any timed burst. */
+enum { IDLE_TURNS = 200 };
+#define NAP_NS (50 * FC_NS_PER_US)
+
 static void drive(struct fc_flow *flow, size_t flows)
 {
     bool go = false, going = true;
+    unsigned idle = 0;
     while (going) {
+        bool busy = false;
         going = false;
         go = go || all_ready(flow, flows);
         for (size_t i = 0; i < flows; i++) {
-            fc_flow_step(&flow[i], go);
+            busy = fc_flow_step(&flow[i], go) || busy;
             going = going || !flow[i].done;
         }
+        idle = busy ? 0 : idle + 1;
+        if (idle > IDLE_TURNS)
+            fc_sleep_ns(NAP_NS);
     }
 }
 

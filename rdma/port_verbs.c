@@ -21,7 +21,7 @@
 
 enum { PAGE_BYTES = 4096 };
 /* Of efadv's device_caps; older headers do not name the second. */
-enum { EFA_CAN_READ = 1 << 0, EFA_CAN_WRITE = 1 << 4 };
+enum { EFA_CAN_READ = 1 << 0, EFA_CAN_WRITE = 1 << 3 };
 
 struct reading {
     const struct fc_rdma_source *source;

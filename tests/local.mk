@@ -199,7 +199,6 @@ FC_SHELL_TESTS = \
 	tests/cli/usage.sh \
 	tests/fleet/fleet.sh \
 	tests/fleet/fuzz.sh \
-	tests/lab/verbs-guest.sh \
 	tests/mpi/collectives.sh \
 	tests/mpi/faults.sh \
 	tests/mpi/pairs.sh \
@@ -217,11 +216,16 @@ FC_SHELL_TESTS = \
 	tests/topo/traps.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
+# Labs, which "quickstart lab" runs: they take minutes and want a machine of their own.
+FC_LABS = tests/lab/verbs-guest.sh
+dist_check_SCRIPTS += $(FC_LABS)
 # The guest with RDMA ports (doc/labs.md): new cases of tests/lab/verbs-guest.sh are functions
 # in a cases-*.sh.
 dist_check_SCRIPTS += tests/lab/verbs-guest/boot tests/lab/verbs-guest/init \
+	tests/lab/verbs-guest/on-ports \
 	tests/lab/verbs-guest/prepare tests/lab/verbs-guest/rsh-agent
-EXTRA_DIST += tests/lab/verbs-guest/cases-bench.sh tests/lab/verbs-guest/cases-lab.sh tests/lab/verbs-guest/guest.sh \
+EXTRA_DIST += tests/lab/verbs-guest/cases-bench.sh tests/lab/verbs-guest/cases-lab.sh \
+	tests/lab/verbs-guest/cases-matrix.sh tests/lab/verbs-guest/guest.sh \
 	tests/lab/verbs-guest/inside.sh
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
 check_PROGRAMS += tests/mpi/training

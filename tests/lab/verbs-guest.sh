@@ -20,7 +20,7 @@ wanted() { # PREFIX
     sed -n "s/^\($1_[a-z0-9_]*\)() .*/\1/p" "$lab"/cases-*.sh | grep -qE -- "${FC_LAB_CASES:-.}"
 }
 if wanted case; then
-    relay "one guest" "$lab/boot" --ports 4 --mtu 9000 --timeout 500 bash "$lab/inside.sh" case
+    relay "one guest" "$lab/boot" --ports 4 --mtu 9000 --timeout 600 bash "$lab/inside.sh" case
 fi
 if wanted pair; then
     relay "two guests" "$lab/boot" --two --timeout 250 bash "$lab/inside.sh" pair

@@ -186,7 +186,7 @@ static void an_efa_device(void **state)
     rdma_lib.efa = (struct efadv_device_attr){.max_sq_wr = 4096,
                                               .max_rq_wr = 8192,
                                               .inline_buf_size = 32,
-                                              .device_caps = 1 | 1 << 4,
+                                              .device_caps = 1 | 1 << 3,
                                               .max_rdma_size = 1 << 30};
     struct fc_rdma_ports *ports = open_ports();
     const struct fc_rdma_port *p = &ports->port[0];

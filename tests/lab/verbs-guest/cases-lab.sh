@@ -73,6 +73,8 @@ starves() {
     [ "$after" -eq "$before" ] || { echo "# $((after - before)) packets arrived" && return 1; }
 }
 
+carries() { ! starves "$@" >/dev/null; }
+
 # stops NAME STATE SERVER CLIENT FAULT…: the victim, one of these two, is in that state, and
 # starves the pair until it is healed; all other ports are ACTIVE.
 stops() {
@@ -94,6 +96,7 @@ case_c_stops() {
     stdbuf -oL ibv_asyncwatch -d "rxe$victim" >events 2>&1 &
     watch=$!
     ok "ibv_asyncwatch watches port $victim" until_true 20 grep -q FD events
+    ok "without a fault messages arrive" carries "$partner" "$victim"
     stops "port_down" "DOWN Disabled" "$partner" "$victim" port_down "$victim"
     stops "peer_port_down" "DOWN Polling" "$victim" "$partner" peer_port_down "$victim"
     stops "drop_udp" "ACTIVE LinkUp" "$partner" "$victim" drop_udp "$victim"
