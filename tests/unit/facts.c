@@ -419,12 +419,14 @@ static void every_key_is_accounted_for(void **state)
     (void)state;
 #define FC_FACT(key, equal, help) key,
 #define FC_RANK_FACT(key, equal, help)
+#define FC_PROBE_FACT(key, equal, help)
     static const char *const node[] = {
 #include "core/facts.def"
     };
 #undef FC_FACT
 #define FC_FACT(key, equal, help)
 #define FC_RANK_FACT(key, equal, help) key,
+#define FC_PROBE_FACT(key, equal, help)
     static const char *const rank[] = {
 #include "core/facts.def"
     };
