@@ -119,6 +119,7 @@ FC_SHELL_TESTS = \
 	tests/cli/usage.sh \
 	tests/fleet/fleet.sh \
 	tests/fleet/fuzz.sh \
+	tests/lab/vcluster.sh \
 	tests/mpi/collectives.sh \
 	tests/mpi/faults.sh \
 	tests/mpi/pairs.sh \
@@ -131,6 +132,13 @@ FC_SHELL_TESTS = \
 	tests/topo/own.sh
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
+# The virtual cluster (doc/labs.md): new cases of tests/lab/vcluster.sh are functions in a
+# cases-*.sh.
+dist_check_SCRIPTS += tests/lab/vcluster/head tests/lab/vcluster/node \
+	tests/lab/vcluster/vcluster
+EXTRA_DIST += tests/lab/vcluster/cases-faults.sh tests/lab/vcluster/cases-lab.sh \
+	tests/lab/vcluster/cases-launch.sh tests/lab/vcluster/cases-slurm.sh \
+	tests/lab/vcluster/cluster.sh tests/lab/vcluster/inside.sh
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
 check_PROGRAMS += tests/mpi/training
 
