@@ -11,7 +11,7 @@ lab=$top_srcdir/tests/lab/vcluster
 
 # What could be left, seen from outside.
 host() {
-    ls /sys/class/net | grep -E '^(br|veth)[0-9]+$'
+    compgen -G '/sys/class/net/*' | grep -E '/(br|veth)[0-9]+$'
     grep vcluster /proc/mounts
 }
 host >"$scratch/before"
@@ -31,10 +31,11 @@ ends_with() {
         on_node node2 bash -c "exec -a $1 sleep 300" &
         exec -a "$1" sleep 300' - "$tag" >/dev/null 2>&1 &
     cluster=$!
-    until [ "$(pgrep -c -f "^$tag")" = 2 ]; do
-        kill -0 $cluster 2>/dev/null || return
+    for _ in {1..200}; do
+        [ "$(pgrep -c -f "^$tag")" != 2 ] || break
         sleep 0.1
     done
+    [ "$(pgrep -c -f "^$tag")" = 2 ] || { echo "# it did not come up" && return 1; }
     kill -"$1" $cluster
     wait $cluster 2>/dev/null
     for _ in 1 2 3 4 5 6 7 8 9 10; do
