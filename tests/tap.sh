@@ -50,7 +50,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # relay NAME LAUNCH…: runs a program that prints TAP and passes its test points on under
-# NAME, renumbered.
+# NAME, renumbered, and its comments.
 relay() {
     local name=$1 points=0 planned
     shift
@@ -62,6 +62,7 @@ relay() {
                echo "ok $tests - $name: ${line#ok * - }" ;;
         not\ ok\ *) tests=$((tests + 1)); points=$((points + 1))
                echo "not ok $tests - $name: ${line#not ok * - }" ;;
+        \#*) echo "$line" ;;
         esac
     done <"$scratch/out"
     planned=$(sed -n 's/^1\.\.//p' "$scratch/out")
