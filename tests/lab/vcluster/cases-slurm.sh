@@ -10,10 +10,13 @@ batch() {
     job=$(sbatch --parsable -N "$1" -t 5 "$scripts/fabricheck.sbatch" "${@:2}")
     log=fabricheck-$job.log
     until_true 100 job_ended "$job" || scancel "$job"
-    status=$(scontrol show job "$job" | sed -n 's/.*ExitCode=\([0-9]*\):.*/\1/p')
+    status=$(sed -n 's/.* ExitCode=\([0-9]*\):.*/\1/p' job)
     show "$log"
 }
-job_ended() { [ -z "$(squeue -h -j "$1" -t pending,running,completing 2>/dev/null)" ]; }
+job_ended() {
+    scontrol show job "$1" >job 2>/dev/null &&
+        grep -qE 'JobState=(COMPLETED|FAILED|TIMEOUT|CANCELLED|NODE_FAIL) ' job
+}
 
 case_e_batch() {
     local log status dir launch
