@@ -84,7 +84,7 @@ case_f_survives() {
     local run job victim other status
     victim=$(choose_random_node)
     other=$(choose_random_node "$victim")
-    begin "survives" quick 16K "${launch_mpirun[@]}"
+    begin "survives" quick 4K "${launch_mpirun[@]}"
     ok "survives: slurmd of $victim is killed" slurmd_kill "$victim"
     ok "survives: the link of $other is down" link_down "$other"
     sleep 1

@@ -40,22 +40,22 @@ case_e_batch() {
         [ "$status:$(grep -c no-such-option "$log")" = 2:1 ]
 }
 
-# A node that computes wrongly, which no other load can hide.
+# A node that adds up wrongly, which no other load can hide.
 case_e_drain() {
     local log status victim rank others
     victim=$(choose_random_node)
     rank=$((${victim#node} - 1))
     others=$(all_nodes)
     others=${others/$victim/}
-    export FABRICHECK=$double FABRICHECK_RANKS=1 FABRICHECK_FAULT=gemm:wrong:rank=$rank:from=3
-    batch 4 --probes device
+    export FABRICHECK=$double FABRICHECK_RANKS=1 FABRICHECK_FAULT=all_reduce:wrong:rank=$rank
+    batch 4 --probes collectives -b 1K -e 1K
     ok "job script, $victim is wrong: status 1" [ "$status" = 1 ]
     ok "job script, $victim is wrong: its drain line and no other is printed" \
         [ "$(grep -o 'scontrol update nodename=[^ ]* state=drain' "$log" | sort -u)" = \
         "scontrol update nodename=$victim state=drain" ]
     ok "job script, $victim is wrong: nothing is drained unasked" until_true 10 all_idle
 
-    FABRICHECK_DRAIN=1 batch 4 --probes device
+    FABRICHECK_DRAIN=1 batch 4 --probes collectives -b 1K -e 1K
     ok "job script, FABRICHECK_DRAIN: $victim is drained" until_true 10 node_is "$victim" drained
     ok "job script, FABRICHECK_DRAIN: the reason names the report" \
         [ "$(node_reason "$victim")" = "fabricheck job ${log//[^0-9]/}: see $PWD/${log%.log}/report.json" ]
