@@ -3,23 +3,25 @@
 # The scripts of slurm/ as a site uses them.
 scripts=${top_srcdir:?}/slurm
 
-# batch NODES ARGUMENT…: submits the job script and waits for its end: sets log and status.
-batch() {
-    local job
+# submit NODES ARGUMENT…: the job script: sets job and log. finish waits for its end: status.
+submit() {
     rm -rf ./fabricheck-*
     job=$(sbatch --parsable -N "$1" -t 5 "$scripts/fabricheck.sbatch" "${@:2}")
     log=fabricheck-$job.log
+}
+finish() {
     until_true 100 job_ended "$job" || scancel "$job"
     status=$(sed -n 's/.* ExitCode=\([0-9]*\):.*/\1/p' job)
     show "$log"
 }
+batch() { submit "$@" && finish; }
 job_ended() {
     scontrol show job "$1" >job 2>/dev/null &&
         grep -qE 'JobState=(COMPLETED|FAILED|TIMEOUT|CANCELLED|NODE_FAIL) ' job
 }
 
 case_e_batch() {
-    local log status dir launch
+    local job log status dir launch
     for launch in srun mpirun; do
         FABRICHECK=$fabricheck FABRICHECK_LAUNCH=$launch FABRICHECK_RANKS=1 batch 4 --probes pairs --level full
         ok "job script, $launch: its status is the run's" grep -qE '^(0|3)$' <<<"$status"
@@ -40,9 +42,25 @@ case_e_batch() {
         [ "$status:$(grep -c no-such-option "$log")" = 2:1 ]
 }
 
+# Rank 0, which writes the report, is killed.
+case_e_cut() {
+    local job log status
+    FABRICHECK=$fabricheck FABRICHECK_RANKS=1 FABRICHECK_LAUNCH=mpirun \
+        submit 4 --probes collectives --level standard
+    ok "job script, cut: the collectives have begun" \
+        until_true 60 grep -qs '"name":"collectives","state":"begin"' "${log%.log}/journal.jsonl"
+    ok "job script, cut: rank 0 is killed" rank_kill 0 fabricheck
+    finish
+    ok "job script, cut: status 3" [ "$status" = 3 ]
+    ok "job script, cut: its report is there" \
+        [ "$(jq -r .verdict "${log%.log}/report.json")" = INCONCLUSIVE ]
+    ok "job script, cut: and its verdict in the log" \
+        [ "$(grep -c '^verdict: INCONCLUSIVE' "$log")" = 1 ]
+}
+
 # A node that adds up wrongly, which no other load can hide.
 case_e_drain() {
-    local log status victim rank others
+    local job log status victim rank others
     victim=$(choose_random_node)
     rank=$((${victim#node} - 1))
     others=$(all_nodes)
