@@ -217,7 +217,7 @@ FC_SHELL_TESTS = \
 dist_check_SCRIPTS += $(FC_SHELL_TESTS) tests/on-nodes tests/tap.sh
 TESTS += $(FC_SHELL_TESTS)
 # Labs, which "quickstart lab" runs: they take minutes and want a machine of their own.
-FC_LABS = tests/lab/verbs-guest.sh
+FC_LABS = tests/lab/verbs-guest.sh tests/lab/vcluster.sh
 dist_check_SCRIPTS += $(FC_LABS)
 # The guest with RDMA ports (doc/labs.md): new cases of tests/lab/verbs-guest.sh are functions
 # in a cases-*.sh.
@@ -227,6 +227,13 @@ dist_check_SCRIPTS += tests/lab/verbs-guest/boot tests/lab/verbs-guest/init \
 EXTRA_DIST += tests/lab/verbs-guest/cases-bench.sh tests/lab/verbs-guest/cases-lab.sh \
 	tests/lab/verbs-guest/cases-matrix.sh tests/lab/verbs-guest/guest.sh \
 	tests/lab/verbs-guest/inside.sh
+# The virtual cluster (doc/labs.md): new cases of tests/lab/vcluster.sh are functions in a
+# cases-*.sh.
+dist_check_SCRIPTS += tests/lab/vcluster/head tests/lab/vcluster/node \
+	tests/lab/vcluster/vcluster
+EXTRA_DIST += tests/lab/vcluster/cases-faults.sh tests/lab/vcluster/cases-lab.sh \
+	tests/lab/vcluster/cases-launch.sh tests/lab/vcluster/cases-slurm.sh \
+	tests/lab/vcluster/cluster.sh tests/lab/vcluster/inside.sh
 # The training step against plain arithmetic; started by tests/mpi/training.sh.
 check_PROGRAMS += tests/mpi/training
 

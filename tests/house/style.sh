@@ -6,7 +6,8 @@
 
 sources=('*.c' '*.h' '*.def')
 scripts=(quickstart autogen.sh .ci/run 'tests/run-unit' 'tests/results' '*.sh' '*.bash'
-    tests/lab/verbs-guest/{boot,init,prepare,rsh-agent})
+    tests/lab/verbs-guest/{boot,init,on-ports,prepare,rsh-agent}
+    tests/lab/vcluster/{vcluster,head,node} 'slurm/*.sbatch')
 makes=('*.mk' 'Makefile.am' 'configure.ac' 'm4/fc_*.m4')
 
 # The licence in the first line, or in the second below a script's #!.
