@@ -207,16 +207,18 @@ void fc_rule_waited(const struct fc_case *c)
     size_t count;
     const struct fc_ev_event **event = of_ranks(c, "deadline", "control", &count);
     if (event && count) {
+        const struct fc_ev_event *e = event[0];
+        for (size_t i = 1; i < count; i++)
+            e = seconds_of(event[i]) > seconds_of(e) ? event[i] : e;
         struct fc_missing m = {.class = c->rule->class,
                                .check = c->rule->id,
                                .what = "agreement of all ranks",
                                .node = FC_NONE};
         fc_miss(c->out, &m,
-                "%zu rank%s (first: %s) waited %.0f s for others at '%s' of phase %s",
-                count, count > 1 ? "s" : "",
-                fc_node_who(c->ev, event[0]->node, event[0]->rank).s,
-                seconds_of(event[0]), fc_clip(event[0]->what).s,
-                event[0]->phase[0] ? fc_clip(event[0]->phase).s : "(none)");
+                "%zu rank%s (longest: %s) waited %.0f s for others at '%s' of phase %s",
+                count, count > 1 ? "s" : "", fc_node_who(c->ev, e->node, e->rank).s,
+                seconds_of(e), fc_clip(e->what).s,
+                e->phase[0] ? fc_clip(e->phase).s : "(none)");
     }
     free(event);
 }
