@@ -115,7 +115,7 @@ check_PROGRAMS += $(FC_UNIT)
 TESTS += $(FC_UNIT)
 endif
 LDADD = $(FC_LIBS) $(CMOCKA_LIBS)
-EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/rdma_build.h tests/unit/tree.h
+EXTRA_DIST += tests/mpi/tap.h tests/unit/device_rig.h tests/unit/facts_rig.h tests/unit/judge_help.h tests/unit/option_table.h tests/unit/rdma_build.h tests/unit/tree.h
 # Journals and what the judge must say of them; make.py writes both.
 EXTRA_DIST += tests/fixtures/container tests/fixtures/golden tests/fixtures/judge tests/fixtures/topo
 EXTRA_DIST += tests/topo/judging.bash

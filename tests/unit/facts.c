@@ -3,7 +3,7 @@
  * every key of core/facts.def is accounted for. */
 #include "topology/facts.h"
 
-#include "tests/unit/tree.h"
+#include "tests/unit/facts_rig.h"
 #include "topology/facts_parts.h"
 
 #include <setjmp.h>
@@ -16,29 +16,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static struct fc_source source; /* the running test's tree */
-
-static int set_up(void **state)
-{
-    static char root[64];
-    (void)state;
-    tree_make(root, sizeof root);
-    source = (struct fc_source){.root = root};
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tree_remove(source.root);
-    return 0;
-}
-
-static void put(const char *path, const char *text)
-{
-    tree_write(source.root, path, text);
-}
 
 typedef void (*part_fn)(const struct fc_source *, struct fc_facts *);
 

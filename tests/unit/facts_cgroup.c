@@ -2,7 +2,7 @@
 /* What control groups of both versions allow, nested, in containers and without any. */
 #include "topology/facts_parts.h"
 
-#include "tests/unit/tree.h"
+#include "tests/unit/facts_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,29 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct fc_source source; /* the running test's tree */
-
-static int set_up(void **state)
-{
-    static char root[64];
-    (void)state;
-    tree_make(root, sizeof root);
-    source = (struct fc_source){.root = root};
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tree_remove(source.root);
-    return 0;
-}
-
-static void put(const char *path, const char *text)
-{
-    tree_write(source.root, path, text);
-}
 
 static struct fc_facts facts_of(void)
 {

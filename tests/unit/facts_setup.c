@@ -4,7 +4,7 @@
  * control words. */
 #include "topology/facts.h"
 
-#include "tests/unit/tree.h"
+#include "tests/unit/facts_rig.h"
 #include "topology/facts_parts.h"
 #include "topology/facts_root.h"
 
@@ -21,29 +21,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static struct fc_source source; /* the running test's tree */
-
-static int set_up(void **state)
-{
-    static char root[64];
-    (void)state;
-    tree_make(root, sizeof root);
-    source = (struct fc_source){.root = root};
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    tree_remove(source.root);
-    return 0;
-}
-
-static void put(const char *path, const char *text)
-{
-    tree_write(source.root, path, text);
-}
 
 typedef void (*part_fn)(const struct fc_source *, struct fc_facts *);
 
